@@ -14,7 +14,7 @@ export {
   type RkeOptions,
   type TypedClusterSpec,
 } from './cluster/cluster-input';
-export { apiServers, remainingMembers, type RemovalFacts } from './rke2-k3s/membership';
+export { remainingMembers, removalFacts, type RemovalFacts } from './rke2-k3s/membership';
 export type { Machine, OutputRef, ScriptResult, StdinValue, Task, ValueSource } from './task/task';
 export {
   base64,

@@ -6,6 +6,7 @@ import { preflightId, changeTokenValue } from './change-token';
 import { renderConfig, nodeConfigHash, secretFiles, joinTokenValue } from './config';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
 import { nodeExistsValue } from './drain';
+import { etcdIsHealthy } from './etcd';
 import { recordImmutableSettings } from './immutable';
 import { kubectlFunctions } from './kubectl';
 import { isServer } from './layout';
@@ -102,14 +103,8 @@ in_place() {
 function isUpFunction(input: Rke2K3sInput, node: Node): string {
   if (!isServer(node)) return 'is_up() { active; }';
   if (node.roles.includes('controlplane')) return 'is_up() { active && api_answers; }';
-  // It has no API, so etcd reports whether it is healthy, which takes a leader. The service may still count
-  // as starting.
-  const tls = `${distributionInfo(input).dataFolder}/server/tls/etcd`;
-  const asked = shellCommand(
-    ...['curl', '-sf', '--max-time', '5', '--cacert', `${tls}/server-ca.crt`, '--cert', `${tls}/server-client.crt`],
-    ...['--key', `${tls}/server-client.key`, 'https://127.0.0.1:2379/health'],
-  );
-  return `is_up() { ${asked} </dev/null 2>>"$log" 3>&- | grep -q '"health" *: *"true"'; }`;
+  // It has no API, so etcd reports whether it is healthy. The service may still count as starting.
+  return `is_up() { ${etcdIsHealthy(input)}; }`;
 }
 
 /**

@@ -5,11 +5,12 @@
 
 import { shellCommand, requireStdin, buildScript, shellQuote } from '../shell/script';
 import { FAIL_FUNCTION, WAIT_FUNCTION } from '../shell/functions';
-import { datastoreType, machineOf, type Node } from '../cluster/cluster-input';
+import { datastoreType, machineOf, type ClusterInput, type Node } from '../cluster/cluster-input';
 import type { StdinValue, Task } from '../task/task';
 import { NODE_LABEL, nodeLabelValue } from './config';
 import { drainOptions, drainSeconds } from './drain';
 import { distributionInfo, type Rke2K3sInput } from './distribution';
+import { etcdDataDir, etcdHosts, etcdMemberFunctions } from './etcd';
 import { kubectlFunctions } from './kubectl';
 import { internalAddress, layoutOf, urlHost } from './layout';
 
@@ -189,7 +190,7 @@ export function remainingMembers(nodes: readonly Node[], members: Pick<Task, 'st
 }
 
 /** The API URL of each server that has one, at the address that the other servers use. */
-export function apiServers(input: Rke2K3sInput): readonly string[] {
+function apiServers(input: Rke2K3sInput): readonly string[] {
   const servers = input.nodes.filter(({ roles }) => roles.includes('controlplane'));
   return servers.map((node) => `https://${urlHost(internalAddress(node))}:6443`);
 }
@@ -198,96 +199,148 @@ export function apiServers(input: Rke2K3sInput): readonly string[] {
 export interface RemovalFacts {
   /** URLs of API servers that stay, separated by spaces. */
   readonly servers?: string;
+  /** Hosts of members of etcd that stay, separated by spaces. */
+  readonly etcd?: string;
   /** `yes` when the whole cluster is removed. */
   readonly whole?: string;
 }
 
-const REMOVAL_FACTS: readonly (keyof RemovalFacts)[] = ['servers', 'whole'];
+/** The {@link RemovalFacts} of a change to this input. */
+export const removalFacts = (input: ClusterInput): RemovalFacts =>
+  input.distribution === 'rke' ? {} : { servers: apiServers(input).join(' '), etcd: etcdHosts(input.nodes).join(' ') };
+
+const REMOVAL_FACTS: readonly (keyof RemovalFacts)[] = ['servers', 'etcd', 'whole'];
 
 /** {@link RemovalFacts} as stdin values of a script, all optional. */
 export const removalFactValues: readonly StdinValue[] = REMOVAL_FACTS.map((name) => ({ name, from: { text: '' } }));
 
 /**
- * For the uninstallation of a server: queries the other servers whether this machine still has a node. If it
- * has, the node is deleted through the server that responded, or the script fails: a member is never
- * uninstalled.
+ * For the uninstallation of a server with etcd: takes the machine out of the cluster, or fails. A member is
+ * never uninstalled.
  *
- * When no other server responds and there is etcd data, membership is unknown and the script fails, unless
- * the whole cluster is removed.
+ * First the other servers are asked whether this machine still has a node, which is deleted. Then etcd itself
+ * is asked: an installation that was interrupted leaves a member without a node. Its service is stopped
+ * before etcd is asked for the last time, since it may just be joining, or join again.
+ *
+ * When etcd does not answer, a machine that was a node once and is none any more has left it too. Any other
+ * with data of etcd may be a member, and the script fails, unless the whole cluster is removed.
  */
 export function leaveBeforeUninstall(input: Rke2K3sInput, node: Node): string {
-  if (!canQueryMembership(input, node)) return ':';
-  const { admin } = layoutOf(input);
-  const others = otherApiServers(input, node);
-  const data = etcdDataDir(input);
+  if (!isEtcdMember(input, node)) return ':';
   const still = `${node.address} is still a member of the cluster, so it must not be uninstalled yet: look at the log of the servers, delete its node with kubectl, and run again`;
-  const last = `${node.address} is the last server of the cluster ${input.name}, so nothing was uninstalled: the cluster would be lost. To keep it, put this machine back in the plan as its first server, and add others behind it. To give the cluster up, delete /var/lib/kindred/${input.name}/standing on this machine and run again`;
-  const unknown = `no other server of the cluster answers, so ${node.address} may still be a member of etcd, and nothing was uninstalled. Bring the other servers back and run again. If you know that it is no member any more, delete ${distributionInfo(input).dataFolder}/server/db on this machine and run again`;
+  const refused = `etcd does not remove its member on ${node.address}, so nothing was uninstalled. It refuses while too few of the other members are healthy: bring the other servers back and run again`;
   const leave = `  if [ -n "$name" ]; then
+    changed=true
     kube_limit=${NODE_DELETE_SECONDS + 30}
     kube --server "$server" delete node "$name" --ignore-not-found --timeout=${NODE_DELETE_SECONDS}s >>"$log" 2>&1 || broken LeaveFailed ${shellQuote(still)}
+    left=yes
+  elif [ -e "$state/joined" ]; then
+    left=yes
   fi`;
-  const refuse =
-    node === admin
-      ? `if [ -e "$state/standing" ]; then die LastServer ${shellQuote(last)}; fi`
-      : `die LeaveFailed ${shellQuote(unknown)}`;
-  return `secrets=''
-${queryOtherServers(input, node, ['$servers', ...others.map(shellQuote)].join(' '), leave)}
-if [ -z "$answered" ] && [ "$whole" != yes ] && [ -d ${data}/member ]; then
-  ${refuse}
+  const servers = ['$servers', ...otherApiServers(input, node).map(shellQuote)].join(' ');
+  const members = otherMembers(input, node, '$etcd');
+  const leaveEtcd = `if ! wait_for ${ETCD_REMOVE_SECONDS} leave_etcd ${members}; then broken LeaveFailed ${shellQuote(refused)}; fi`;
+  return `${WAIT_FUNCTION}
+${etcdMemberFunctions(input, node)}
+secrets=''
+left=''
+${queryOtherServers(input, node, servers, leave)}
+if [ "$whole" != yes ] && ask_etcd ${members}; then
+  ${leaveEtcd}
+  if active || starting; then
+    detached systemctl stop "$unit" || broken UninstallFailed "systemctl stop $unit fails"
+    ${leaveEtcd}
+  fi
+  left=yes
+fi
+if [ -z "$left" ] && [ "$whole" != yes ] && [ -d ${etcdDataDir(input)}/member ]; then
+  ${refuseUnknown(input, node)}
 fi`;
 }
 
+/** Ends the uninstallation of a machine of which nobody says whether it is a member of etcd. */
+function refuseUnknown(input: Rke2K3sInput, node: Node): string {
+  const { admin, first } = layoutOf(input);
+  const last = `${node.address} is the last server of the cluster ${input.name}, so nothing was uninstalled: the cluster would be lost. To keep it, put this machine back in the plan as its first server, and add others behind it. To give the cluster up, delete /var/lib/kindred/${input.name}/standing on this machine and run again`;
+  const unknown = `no other member of etcd answers ${node.address} on port 2379, so it may still be a member itself, and nothing was uninstalled. Bring the other servers back and run again. If they are up, look whether curl on this machine knows HTTP/2 (curl --version), which it takes to ask etcd. If you know that it is no member any more (etcdctl member list on another server), delete ${distributionInfo(input).dataFolder}/server/db on this machine and run again`;
+  if (node === admin) return `if [ -e "$state/standing" ]; then die LastServer ${shellQuote(last)}; fi`;
+  const refuse = `die LeaveFailed ${shellQuote(unknown)}`;
+  // The whole cluster is removed without this word in Pulumi, and the first server is the last that is left.
+  return node === first ? `if [ -n "$etcd" ]; then ${refuse}; fi` : refuse;
+}
+
+/** How long etcd may refuse to remove a member, in seconds: after a change it does so for some seconds. */
+const ETCD_REMOVE_SECONDS = 60;
+
 /**
- * For the installation of a server: a member that was removed from etcd, but not uninstalled, cannot rejoin
- * with its old data. The data is moved aside, so that the server joins as a new member. The first server
- * cannot join: it would start a second cluster.
+ * For the installation of a server with etcd: a member that was removed from etcd, but not uninstalled, cannot
+ * rejoin with its old data. The data is moved aside, so that the server joins as a new member. The first
+ * server cannot join: it would start a second cluster.
+ *
+ * When etcd does not answer, the other servers are asked for the node of a machine that had one.
  */
 export function rejoinAsNewMember(input: Rke2K3sInput, node: Node): string {
-  const others = otherApiServers(input, node);
-  if (!canQueryMembership(input, node) || others.length === 0) return ':';
+  const members = otherMembers(input, node);
+  const servers = otherApiServers(input, node);
+  if (!isEtcdMember(input, node) || (members === '' && servers.length === 0)) return ':';
   const { first } = layoutOf(input);
   const data = etcdDataDir(input);
   const refusal = `${node.address} was removed from the cluster that the other servers are in, so it cannot begin it. Put it behind them in the list of nodes`;
-  const aside = `  if [ -z "$name" ]; then
-    ${
-      node === first
-        ? `die ClusterExists ${shellQuote(refusal)}`
-        : `changed=true
-    detached systemctl stop "$unit" || broken ServiceFailed "systemctl stop $unit fails"
-    rm -rf ${data}-removed
-    mv ${data} ${data}-removed
-    rm -f "$state/joined"`
-    }
-  fi`;
-  return `if [ -e "$state/joined" ] && [ -d ${data}/member ] && ! is_up; then
-${queryOtherServers(input, node, others.map(shellQuote).join(' '), aside)}
+  const aside =
+    node === first
+      ? `die ClusterExists ${shellQuote(refusal)}`
+      : `changed=true
+  detached systemctl stop "$unit" || broken ServiceFailed "systemctl stop $unit fails"
+  rm -rf ${data}-removed
+  mv ${data} ${data}-removed
+  rm -f "$state/joined"`;
+  const byNode = queryOtherServers(
+    input,
+    node,
+    servers.map(shellQuote).join(' '),
+    '  if [ -z "$name" ]; then removed=yes; fi',
+  );
+  return `${etcdMemberFunctions(input, node)}
+removed=''
+if [ -d ${data}/member ] && ! is_up; then
+  if ask_etcd ${members}; then
+    if [ -z "$member" ]; then removed=yes; fi
+  elif [ -e "$state/joined" ]; then
+${byNode}
+  fi
+fi
+if [ -n "$removed" ]; then
+  ${aside}
 fi`;
 }
 
-/** Whether other servers know if this node is a member of etcd, and it has the credentials to query them. */
-const canQueryMembership = (input: Rke2K3sInput, { roles }: Node): boolean =>
-  datastoreType(input) === 'etcd' && roles.includes('controlplane') && roles.includes('etcd');
-
-const etcdDataDir = (input: Rke2K3sInput): string => shellQuote(`${distributionInfo(input).dataFolder}/server/db/etcd`);
+/** Whether a node is a member of embedded etcd. */
+const isEtcdMember = (input: Rke2K3sInput, { roles }: Node): boolean =>
+  datastoreType(input) === 'etcd' && roles.includes('etcd');
 
 /**
- * Queries the other servers for this machine's node. `what` reads `server`, the one that responded, and
- * `name`, empty without a node.
+ * Queries the other servers for this machine's node, if it has the credentials for it: with the API of its
+ * own. `what` reads `server`, the one that responded, and `name`, empty without a node.
  */
 function queryOtherServers(input: Rke2K3sInput, node: Node, servers: string, what: string): string {
+  if (!node.roles.includes('controlplane') || servers === '') return ':';
   const label = shellQuote(`${NODE_LABEL}=${nodeLabelValue(node)}`);
   return `kube_limit=15
-answered=''
 for server in ${servers}; do
   if ! has_cluster; then break; fi
   name=$(kube --server "$server" get nodes -l ${label} -o 'jsonpath={.items[*].metadata.name}') || continue
-  answered=$server
 ${what}
   break
 done
 kube_limit=60`;
 }
 
+const others = ({ nodes }: Rke2K3sInput, { address }: Node): readonly Node[] =>
+  nodes.filter((other) => other.address !== address);
+
 const otherApiServers = (input: Rke2K3sInput, node: Node): readonly string[] =>
-  apiServers({ ...input, nodes: input.nodes.filter(({ address }) => address !== node.address) });
+  apiServers({ ...input, nodes: others(input, node) });
+
+/** The hosts of the other members of etcd as words of a shell, after those in `before`. */
+const otherMembers = (input: Rke2K3sInput, node: Node, ...before: readonly string[]): string =>
+  [...before, ...etcdHosts(others(input, node)).map(shellQuote)].join(' ');

@@ -136,8 +136,8 @@ function setLabelsOrTaints(what: 'label' | 'taint', wanted: readonly string[]): 
 
 /**
  * Removes a node from its cluster, on a server: drains it for a bounded time, then deletes it, on which RKE2
- * and K3s remove its etcd member. If there is no cluster any more, or this is its last node, there is nothing
- * to do: the rest is uninstalled.
+ * and K3s remove its etcd member. If there is no cluster any more, or this is its last node or its last member
+ * of etcd, there is nothing to do: the rest is uninstalled.
  */
 function removeNodeScript(input: Rke2K3sInput, node: Node, id: string): string {
   const { service } = distributionInfo(input);
@@ -174,7 +174,7 @@ nodes=$(kube get nodes -o 'jsonpath={.items[*].metadata.name}')
 if [ "$nodes" = "$node" ]; then
   note "$node is the last node of the cluster"
   finish
-fi
+fi${member ? LAST_MEMBER_STAYS : ''}
 changed=true
 kube_limit=${seconds + 30}
 if ! kube drain "$node" ${shellCommand(...options)} >>"$log" 2>&1; then
@@ -187,6 +187,14 @@ fi
 finish`,
   ]);
 }
+
+/** etcd does not remove its last member, so the node of that would never be deleted. */
+const LAST_MEMBER_STAYS = `
+members=$(kube get nodes -l node-role.kubernetes.io/etcd=true -o 'jsonpath={.items[*].metadata.name}')
+if [ "$members" = "$node" ]; then
+  note "$node is the last member of etcd"
+  finish
+fi`;
 
 function nodeNotDeleted(member: boolean, node: Node): string {
   if (!member) return 'note "the node object $node is still there; delete it with kubectl"';

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ApiClient } from '../../operator/client/api-client';
 import { PlanError, RunInterruptedError, type PlanResult, type PlanRun } from '../../operator/effects/plan-runner';
 import { truncate } from '../../operator/process/truncate';
-import { apiServers, remainingMembers, type ClusterInput, type Node, type RemovalFacts } from '../../provision';
+import { remainingMembers, removalFacts, type ClusterInput, type Node, type RemovalFacts } from '../../provision';
 import { SshTransport } from '../ssh/ssh-transport';
 import { executePlan, type ExecutePlanResult, type TaskEvent } from '../tasks/execute-plan';
 import { LocalTransport } from '../tasks/local-transport';
@@ -47,7 +47,7 @@ export async function applyCluster(run: PlanRun, options: ClusterPlanOptions): P
   // Before the first task: the removal needs these texts, and their source may be deleted by then.
   await state.putTexts(wanted.texts);
   await pinHostKeysOfSpec(run.object, wanted.plan, state);
-  const facts = wanted.input === undefined || wanted.input.distribution === 'rke' ? {} : removalFacts(wanted.input);
+  const facts = wanted.input === undefined ? {} : removalFacts(wanted.input);
   const { records, changed } = await executeClusterPlan(run, options, state, { ...wanted, facts }, nodes);
   if (wanted.input !== undefined) await state.putApplied(wanted.input);
   const text = kubeconfigText(records, wanted);
@@ -89,10 +89,6 @@ function lastAppliedInput({ applied, records }: ClusterState): ClusterInput | un
   const members = records.find(({ task }) => task.id === 'members')?.task;
   return applied === undefined ? undefined : { ...applied, nodes: remainingMembers(applied.nodes, members) };
 }
-
-const removalFacts = (input: Exclude<ClusterInput, { distribution: 'rke' }>): RemovalFacts => ({
-  servers: apiServers(input).join(' '),
-});
 
 async function executeClusterPlan(
   run: PlanRun,

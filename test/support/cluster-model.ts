@@ -1,5 +1,5 @@
 import type { ScriptResult } from '../../provision';
-import type { ClusterSnapshot } from './cluster-specs';
+import { apiHostsAsked, etcdHostsAsked, hostsOfUrls, quorum, wordsOf, type ClusterSnapshot } from './cluster-specs';
 
 /** What a script is asked to do, and where. The rest is read from its text, as it was recorded. */
 export interface ModelRun {
@@ -26,9 +26,23 @@ interface MachineState {
   cluster: ClusterState | undefined;
   /** Its service registered the node when it was started; it does not do so again by itself. */
   registered: boolean;
+  /** Its installation ended well, as its marker says; another one does not start its service anew. */
+  marked: boolean;
   /** Data of a member of etcd are on its disk. */
   data: boolean;
 }
+
+const NEW_MACHINE: MachineState = {
+  installed: false,
+  joined: false,
+  standing: false,
+  token: undefined,
+  roles: '',
+  registered: false,
+  marked: false,
+  cluster: undefined,
+  data: false,
+};
 
 /** A cluster: members of etcd, and the list of nodes, by address. */
 interface ClusterState {
@@ -45,9 +59,6 @@ class RefusedError extends Error {
   }
 }
 
-const hosts = (text: string): readonly string[] =>
-  [...text.matchAll(/https:\/\/([0-9.]+):6443/g)].map(([, host]) => host ?? '');
-
 /**
  * A model of etcd's members, the list of nodes and the machines of K3s clusters, on which plans are carried out without shells. It does what
  * the scripts do, with the values that stand in their text: so a script that was recorded long ago does what it was recorded for.
@@ -63,22 +74,9 @@ export class ClusterModel {
   wanted: ReadonlySet<string> = new Set();
 
   machine(address: string): MachineState {
-    const found = this.machines.get(address);
-    if (found !== undefined) return found;
-    const made: MachineState = {
-      ...{
-        installed: false,
-        joined: false,
-        standing: false,
-        token: undefined,
-        roles: '',
-        registered: false,
-        cluster: undefined,
-        data: false,
-      },
-    };
-    this.machines.set(address, made);
-    return made;
+    const machine = this.machines.get(address) ?? { ...NEW_MACHINE };
+    this.machines.set(address, machine);
+    return machine;
   }
 
   get state(): ClusterSnapshot {
@@ -196,10 +194,14 @@ export class ClusterModel {
     if (machine.installed && machine.roles !== roles.join()) throw new RefusedError('RoleChanged');
     machine.installed = true;
     machine.roles = roles.join();
-    if (script.includes("answered=''") && machine.joined && machine.data && !this.#isUp(on))
-      this.#joinAnew(on, first, script);
+    if (machine.data && !this.#isUp(on) && this.#wasRemoved(on, script)) {
+      if (first) throw new RefusedError('ClusterExists');
+      machine.data = false;
+      machine.joined = false;
+    }
     if (this.#isUp(on)) {
-      if (values['node'] === 'no') machine.registered = true;
+      if (values['node'] === 'no' || !machine.marked) machine.registered = true;
+      machine.marked = true;
       return;
     }
     if (roles.includes('etcd')) {
@@ -216,6 +218,7 @@ export class ClusterModel {
     if (isServer) machine.token ??= 'token';
     if (machine.cluster === undefined || !this.#hasQuorum(machine.cluster)) throw new RefusedError('NotUp');
     machine.registered = true;
+    machine.marked = true;
   }
 
   #nodeKnown(address: string, on: string): string {
@@ -223,14 +226,12 @@ export class ClusterModel {
     return this.machine(on).cluster?.nodes.has(address) === true ? 'yes' : 'no';
   }
 
-  #joinAnew(on: string, first: boolean, script: string): void {
-    const machine = this.machine(on);
-    const line = /for server in (.*); do/.exec(script.slice(script.indexOf("answered=''")))?.[1] ?? '';
-    const server = hosts(line).find((other) => this.#answersTo(on, other));
-    if (server === undefined || this.machine(server).cluster?.nodes.has(on) === true) return;
-    if (first) throw new RefusedError('ClusterExists');
-    machine.data = false;
-    machine.joined = false;
+  /** What an installation makes of what the other servers answer: that etcd no longer has this machine. */
+  #wasRemoved(on: string, script: string): boolean {
+    const host = etcdHostsAsked(script).find((other) => this.#etcdAnswersTo(on, other));
+    if (host !== undefined) return this.machine(host).cluster?.members.has(on) !== true;
+    const server = apiHostsAsked(script).find((other) => this.#answersTo(on, other));
+    return this.machine(on).joined && server !== undefined && this.machine(server).cluster?.nodes.has(on) !== true;
   }
 
   #begin(): ClusterState {
@@ -280,7 +281,7 @@ export class ClusterModel {
       if (next === undefined) return;
       const rest = [...cluster.members].filter((address) => address !== next && cluster.nodes.has(address));
       const ready = rest.filter((address) => this.#isAlive(address)).length;
-      if (cluster.members.has(next) && ready < Math.floor(rest.length / 2) + 1) throw new RefusedError('QuorumAtRisk');
+      if (cluster.members.has(next) && ready < quorum(rest.length)) throw new RefusedError('QuorumAtRisk');
       this.#removeNode(next, cluster);
       if (cut) return;
     }
@@ -290,38 +291,57 @@ export class ClusterModel {
   #leave(address: string, on: string): void {
     const { cluster } = this.machine(on);
     if (cluster === undefined || !this.#answers(on) || !cluster.nodes.has(address) || cluster.nodes.size === 1) return;
+    if ([...cluster.nodes].filter((node) => cluster.members.has(node)).join() === address) return;
     this.#removeNode(address, cluster);
   }
 
   #removeNode(address: string, cluster: ClusterState): void {
     if (this.wanted.has(address))
       this.violations.push(`${address} was removed from cluster ${cluster.number}, though it stays`);
-    if (!this.#hasQuorum(cluster)) throw new RefusedError('LeaveFailed');
+    this.#removeMember(address, cluster);
     cluster.nodes.delete(address);
     this.machine(address).registered = false;
-    cluster.members.delete(address);
   }
 
-  #uninstall({ on, script, values }: ModelRun): void {
+  /** As etcd does it: not without a quorum, nor if those that are left would have none. */
+  #removeMember(address: string, { members }: ClusterState): void {
+    const rest = [...members].filter((member) => member !== address);
+    const alive = rest.filter((member) => this.#isAlive(member)).length;
+    const isAlive = members.has(address) && this.#isAlive(address);
+    if (alive + (isAlive ? 1 : 0) < quorum(members.size) || (isAlive && alive < quorum(rest.length)))
+      throw new RefusedError('LeaveFailed');
+    members.delete(address);
+  }
+
+  #uninstall({ on, script, values, cut = false }: ModelRun): void {
     const machine = this.machine(on);
     if (this.wanted.has(on)) this.violations.push(`${on} was uninstalled, though it stays`);
-    const at = script.indexOf("answered=''");
-    if (machine.installed && at >= 0) {
-      const line = /for server in (.*); do/.exec(script.slice(at))?.[1] ?? '';
-      const server = [...hosts(values['servers'] ?? ''), ...hosts(line)].find((other) => this.#answersTo(on, other));
-      const cluster = server === undefined ? undefined : this.machine(server).cluster;
-      if (cluster?.nodes.has(on) === true) this.#removeNode(on, cluster);
-      if (server === undefined && values['whole'] !== 'yes' && machine.data) {
-        if (!script.includes('LastServer')) throw new RefusedError('LeaveFailed');
-        if (machine.standing) throw new RefusedError('LastServer');
-      }
-    }
+    if (machine.installed) this.#leaveBeforeUninstall(on, script, values);
     const { cluster } = machine;
     const others = [...(cluster?.members ?? [])].filter((address) => address !== on && this.machine(address).installed);
     if (this.wanted.size > 0 && cluster?.members.has(on) === true && (others.length > 0 || cluster.wasComplete)) {
       this.violations.push(`${on} was uninstalled, though it is a member of etcd`);
     }
-    this.machines.delete(on);
+    if (!cut) this.machines.delete(on);
+  }
+
+  #leaveBeforeUninstall(on: string, script: string, values: ModelRun['values']): void {
+    if (!script.includes("left=''")) return;
+    const machine = this.machine(on);
+    const { servers = '', etcd = '', whole } = values;
+    const urls = [...hostsOfUrls(servers), ...apiHostsAsked(script)];
+    const server = urls.find((other) => this.#answersTo(on, other));
+    const cluster = server === undefined ? undefined : this.machine(server).cluster;
+    const hadNode = cluster?.nodes.has(on) === true;
+    if (cluster !== undefined && hadNode) this.#removeNode(on, cluster);
+    const members = [...wordsOf(etcd), ...etcdHostsAsked(script)];
+    const hasAnswer = whole !== 'yes' && members.some((other) => this.#etcdAnswersTo(on, other));
+    if (hasAnswer && machine.cluster?.members.has(on) === true) this.#removeMember(on, machine.cluster);
+    const knows = hasAnswer || (cluster !== undefined && (hadNode || machine.joined));
+    if (knows || whole === 'yes' || !machine.data) return;
+    if (script.includes('die LastServer')) {
+      if (machine.standing) throw new RefusedError('LastServer');
+    } else if (!script.includes('if [ -n "$etcd" ]') || etcd !== '') throw new RefusedError('LeaveFailed');
   }
 
   #isAlive(address: string): boolean {
@@ -330,7 +350,7 @@ export class ClusterModel {
 
   #hasQuorum({ members }: ClusterState): boolean {
     const alive = [...members].filter((address) => this.#isAlive(address)).length;
-    return alive >= Math.floor(members.size / 2) + 1;
+    return alive >= quorum(members.size);
   }
 
   /** Whether the service of a machine works. */
@@ -342,6 +362,14 @@ export class ClusterModel {
 
   #answers(address: string): boolean {
     return this.machine(address).roles.includes('controlplane') && this.#isUp(address);
+  }
+
+  /** Whether etcd of a machine answers another, with the certificate of that one's cluster. */
+  #etcdAnswersTo(asking: string, address: string): boolean {
+    const { cluster, roles } = this.machine(address);
+    return (
+      cluster !== undefined && roles.includes('etcd') && this.machine(asking).cluster === cluster && this.#isUp(address)
+    );
   }
 
   /** With the credentials of a machine's own cluster. */

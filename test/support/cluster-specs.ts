@@ -50,3 +50,20 @@ export const valuesIn = (stdin: string): Readonly<Record<string, string>> =>
         Buffer.from(line.slice(line.indexOf(' ') + 1), 'base64').toString(),
       ]),
   );
+
+/** The hosts of the URLs of API servers in a text. */
+export const hostsOfUrls = (text: string): readonly string[] =>
+  [...text.matchAll(/https:\/\/([0-9.]+):6443/g)].map(([, host]) => host ?? '');
+
+export const wordsOf = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '');
+
+/** The API servers that a script was made to ask for a node. */
+export const apiHostsAsked = (script: string): readonly string[] =>
+  hostsOfUrls(/for server in (.*); do/.exec(script)?.[1] ?? '');
+
+/** The members of etcd that a script was made to ask. */
+export const etcdHostsAsked = (script: string): readonly string[] =>
+  wordsOf(/ask_etcd (.*); then/.exec(script)?.[1] ?? '').filter((word) => !word.startsWith('$'));
+
+/** How many of so many members of etcd are needed for a decision. */
+export const quorum = (members: number): number => Math.floor(members / 2) + 1;

@@ -5,10 +5,10 @@ import { nodes as nodesSchema } from '../../../constructs/kinds/cluster-node';
 import { k3sOptions, rke2Options } from '../../../constructs/kinds/cluster-options';
 import {
   KUBECONFIG_OUTPUT,
-  apiServers,
   clusterInput,
   clusterTasks,
   kubeconfigOutput,
+  removalFacts,
   type ClusterInput,
   type NamedValue,
   type Task,
@@ -93,7 +93,7 @@ export class TestCluster {
       },
       onEvent: (event) => this.events.push(event),
       ...(more.signal && { signal: more.signal }),
-      removalValues: [wanted === undefined ? { name: 'whole', value: 'yes' } : this.#servers(wanted)],
+      removalValues: wanted === undefined ? [{ name: 'whole', value: 'yes' }] : this.#removalFacts(wanted),
       isLost: ({ address }) => more.lost?.some((host) => host.address === address) === true,
     });
   }
@@ -116,9 +116,8 @@ export class TestCluster {
   }
 
   /** What the provisioner tells removals of the servers that stay. */
-  #servers(wanted: Wanted): NamedValue {
-    const input = this.input(wanted);
-    return { name: 'servers', value: input.distribution === 'rke' ? '' : apiServers(input).join(' ') };
+  #removalFacts(wanted: Wanted): readonly NamedValue[] {
+    return Object.entries(removalFacts(this.input(wanted))).map(([name, value]) => ({ name, value: String(value) }));
   }
 
   #secret({ name, key }: ObjectKeyRef): string {

@@ -52,6 +52,11 @@ describe.each(shells)('%s', (_, shell) => {
     machine.unset('fails');
     expect(machine.run(OLD, 'leave').answer).toMatchObject({ ok: true, changed: false });
     machine.set('nodes', 'n1 n2');
+    // The other one is no member of etcd, which does not remove its last.
+    machine.set('members', 'n1');
+    expect(machine.run(OLD, 'leave').answer).toMatchObject({ ok: true, changed: false });
+    expect(machine.get('asked')).not.toMatch(/^(drain|delete)/m);
+    machine.unset('members');
     expect(machine.run(OLD, 'leave').answer).toMatchObject({ ok: true, changed: true });
     expect(machine.get('asked')).toMatch(/^delete node n1/m);
   });

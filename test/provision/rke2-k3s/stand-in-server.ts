@@ -30,6 +30,7 @@ export class StandInServer {
     this.set('version', input().version);
     this.#program('k3s', K3S);
     this.#program('systemctl', SYSTEMCTL);
+    this.#program('curl', CURL);
     // Of an administrator; without it there is no cluster yet.
     mkdirSync(this.path('etc/k3s'));
     writeFileSync(this.path('etc/k3s/k3s.yaml'), 'x');
@@ -43,7 +44,7 @@ export class StandInServer {
     return existsSync(this.path(`db/${name}`)) ? readFileSync(this.path(`db/${name}`), 'utf8') : '';
   }
 
-  set(name: string, value: string): void {
+  set(name: string, value: string | Uint8Array): void {
     writeFileSync(this.path(`db/${name}`), value);
   }
 
@@ -59,6 +60,7 @@ export class StandInServer {
       .replaceAll('/var/lib/kindred', this.path('state'))
       .replaceAll('/etc/rancher', this.path('etc'))
       .replaceAll('wait_for 600', 'wait_for 0')
+      .replaceAll('wait_for 60 leave_etcd', 'wait_for 0 leave_etcd')
       .replaceAll('/var/lib/rancher', this.path('data'))
       // What is installed on this very machine is none of the test's.
       .replaceAll('/usr/local/bin/k3s /usr/bin/k3s /opt/rke2/bin/k3s', this.path('k3s'))
@@ -81,6 +83,7 @@ if [ -e fails ]; then case "$*" in *"$(cat fails)"*) echo 'the server is current
 case "$*" in
   'get nodes -l kindred.dev/node -o '*) cat nodelist ;;
   'delete node '*) grep -v "^$3|" nodelist >left || :; mv left nodelist ;;
+  'get nodes -l node-role.kubernetes.io/etcd=true '*) cat members 2>/dev/null || printf 'n1 n2' ;;
   'get nodes -l '*) printf n1 ;;
   'get nodes -o '*) cat nodes 2>/dev/null || printf n1 ;;
   *status.conditions*) printf 'True it is ready' ;;
@@ -108,4 +111,25 @@ const SYSTEMCTL = `case "$1" in
     if [ "$2" != --quiet ]; then echo "$state"; fi
     [ "$state" = active ] ;;
 esac
+`;
+
+/**
+ * etcd of another machine: `etcd` is its answer to MemberList, without which nobody answers, `etcd-after` that after a removal, unless
+ * `etcd-refuses`. What it was asked is in `asked-etcd`, the message of a removal in `etcd-removal`. This machine's own is healthy while its service is active.
+ */
+const CURL = String.raw`for word; do url=$word; done
+case $url in
+  */health) if [ -e active ]; then echo '{"health":"true"}'; exit 0; fi; exit 7 ;;
+  */etcdserverpb.Cluster/*) ;;
+  *) exit 7 ;;
+esac
+echo "${'$'}{url#https://}" >>asked-etcd
+if [ ! -e etcd ]; then exit 7; fi
+while [ "$1" != -D ]; do shift; done
+status=0
+case $url in
+  *MemberList) cat >/dev/null; cp etcd "$4" ;;
+  *) cat >etcd-removal; : >"$4"; if [ -e etcd-refuses ]; then status=14; else mv etcd-after etcd; fi ;;
+esac
+printf 'HTTP/2 200 \r\ngrpc-status: %s\r\n\r\n' "$status" >"$2"
 `;
