@@ -18,6 +18,7 @@ import type { ResourceType } from '../kube/resource-type';
  *   between them; then the object is `Stalled` until its spec, something it reads, or the annotation
  *   `kindred.dev/reconcile-at` changes. Removal has the same limit; `kindred.dev/force-remove: "true"` skips
  *   it.
+ * - A run that fails with `isTerminal` is the last one until such a change, with `everySeconds` too.
  * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run
  *   only then, before the finalizer is dropped, and also when the last run of `apply` failed halfway.
  * - Inputs, steps, logs, events and status contain no secret: secrets are named by reference, and passed over

@@ -35,7 +35,7 @@ export function evaluationOf(
       return { readiness: { state: 'failing', reason, message: text }, requeueAfterMs: next.inMs };
     }
     case 'exhausted': {
-      if (everySeconds !== undefined) {
+      if (everySeconds !== undefined && !isTerminal) {
         return {
           readiness: { state: 'failing', reason, message },
           ...(next.inMs === undefined ? {} : { requeueAfterMs: next.inMs }),
@@ -43,7 +43,7 @@ export function evaluationOf(
       }
       const why = isTerminal ? 'another attempt would end the same' : `${attempts} of ${maxAttempts} attempts failed`;
       const help =
-        'It is tried again when the spec, a Secret it names, or the annotation kindred.dev/reconcile-at changes.';
+        'It is tried again when the spec, a Secret or file it names, or the annotation kindred.dev/reconcile-at changes.';
       const out =
         phase === 'remove' ? ' The annotation kindred.dev/force-remove: "true" lets the object go as it is.' : '';
       return { readiness: { state: 'stalled', reason, message: `${message} (${name}: ${why}.) ${help}${out}` } };

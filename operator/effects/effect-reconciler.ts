@@ -8,6 +8,7 @@ import {
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
+import { resolveReads } from '../../constructs/kind/reads';
 import { withDefaults } from '../../constructs/kind/render';
 import type { Readiness } from '../status/conditions';
 import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
@@ -243,7 +244,15 @@ export class EffectReconciler implements Effects {
         .map(({ name }) => name);
       return this.startRun(self, memory, run, { ...wanted, superseded }, next.attempt);
     }
-    return evaluationOf(next, run, record);
+    const found = evaluationOf(next, run, record);
+    // No event reports a change of what was read.
+    const mustLook =
+      next.what === 'exhausted' && found.requeueAfterMs === undefined && this.readsAnything(effect, self);
+    return mustLook ? { ...found, requeueAfterMs: RESYNC_PERIOD_MS } : found;
+  }
+
+  private readsAnything({ files }: AnyEffect, self: KindObject<AnyKind>): boolean {
+    return resolveReads(this.options.kind.reads, self as never).length > 0 || (files?.(self) ?? []).length > 0;
   }
 
   private startRun(

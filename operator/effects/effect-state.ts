@@ -103,7 +103,7 @@ export type EffectDecision =
   | { readonly what: 'satisfied'; readonly inMs?: number }
   /** Failed; tried again after `inMs`. */
   | { readonly what: 'later'; readonly inMs: number }
-  /** Failed as often as allowed; with a period, until that is over. */
+  /** Failed as often as allowed, with a period until that is over; or failed so that only a change helps. */
   | { readonly what: 'exhausted'; readonly inMs?: number }
   | { readonly what: 'run'; readonly attempt: number };
 
@@ -125,8 +125,11 @@ export function decideEffect(
   const isOver = leftMs !== undefined && leftMs <= 0;
   const rest = leftMs === undefined ? {} : { inMs: leftMs };
   if (record.state === 'succeeded') return isOver ? { what: 'run', attempt: 1 } : { what: 'satisfied', ...rest };
-  if (record.countedFor !== wanted.countedFor || isOver) return { what: 'run', attempt: 1 };
-  if (record.attempts >= wanted.maxAttempts || record.hopeless === true) return { what: 'exhausted', ...rest };
+  if (record.countedFor !== wanted.countedFor) return { what: 'run', attempt: 1 };
+  // Only a change helps, and the end of a period is none.
+  if (record.hopeless === true) return { what: 'exhausted' };
+  if (isOver) return { what: 'run', attempt: 1 };
+  if (record.attempts >= wanted.maxAttempts) return { what: 'exhausted', ...rest };
   const waitMs = record.state === 'failed' ? record.atMs + backoffMs(record.attempts, wanted.backoff) - nowMs : 0;
   return waitMs > 0 ? { what: 'later', inMs: waitMs } : { what: 'run', attempt: record.attempts + 1 };
 }

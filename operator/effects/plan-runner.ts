@@ -96,7 +96,12 @@ export class PlanError extends ReconcileError {
     /** For people: what, where, why, what to do. Without secrets. */
     message: string,
     readonly details: {
-      /** Another attempt would end the same: only a change helps. @default false */
+      /**
+       * Another attempt would end the same: the object is `Stalled`, and the effect runs again, one with
+       * `everySeconds` too, only when the spec, something the kind reads, or the annotation
+       * `kindred.dev/reconcile-at` changes; a probe, whose state is not stored, also after a restart.
+       * @default false
+       */
       readonly isTerminal?: boolean;
       readonly status?: StatusFields;
       readonly cause?: unknown;

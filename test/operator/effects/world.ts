@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../../../constructs/kind/kind';
+import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
 import { EffectReconciler } from '../../../operator/effects/effect-reconciler';
 import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
@@ -102,7 +102,7 @@ export class TestClock implements Clock {
 
 /** A Thing's reconciles with its effects, whose runs the test ends. */
 export class World {
-  readonly harness = new Harness(Thing);
+  readonly harness: Harness;
   readonly clock = new TestClock();
   readonly open: OpenRun[] = [];
   readonly stop = new AbortController();
@@ -114,7 +114,9 @@ export class World {
   constructor(
     /** How many runs at once. */
     private readonly limit = 4,
+    private readonly kind: AnyKind = Thing,
   ) {
+    this.harness = new Harness(kind);
     this.runs = this.newRuns();
     this.desk = this.newDesk();
   }
@@ -130,13 +132,13 @@ export class World {
         this.open.push({ run, end: (how) => (how instanceof Error ? reject(how) : resolve(how)) });
       });
     const desk = new EffectReconciler({
-      kind: Thing,
+      kind: this.kind,
       plans: { 'thing.up': runner, 'thing.down': runner },
       store:
         store ??
         new StateStore({
           client: server,
-          kind: Thing,
+          kind: this.kind,
           refOf: ({ metadata }) => ({ namespace: NAMESPACE, name: `${metadata.name}-state` }),
           retain: () => false,
         }),
