@@ -25,6 +25,7 @@ import { defaultImageOf } from './project-platform';
 import { findPulumi, installByPulumi } from './pulumi';
 import { Reload } from './reload';
 import { CleanupStack, SignalHandler, untilAborted } from './shutdown';
+import { unrenderedNotices } from './unrendered-types';
 import { createView } from './view';
 
 /**
@@ -80,6 +81,7 @@ async function run(session: DevSession, own: readonly SourcedObject[]): Promise<
       preparePods(platform, { plane: cluster.plane, client, signal }),
     );
   await slow('Installing the platform', install(session, cluster));
+  for (const notice of unrenderedNotices(platform.kinds)) view.print(notice);
   if (args.pods) await slow("Waiting for the operators' pods", waitForOperatorPods(session, client));
   const operators = new DevOperators({ args, cluster, view, signal });
   undo.add('stop the operators', () => operators.stop());

@@ -5,6 +5,7 @@ import { isObject } from '../constructs/kube/kube-object';
 import { resourceName, type ResourceType } from '../constructs/kube/resource-type';
 import { operatorRules } from '../constructs/rbac';
 import type { StructuralSchema } from '../constructs/kind/schema/structural-schema';
+import { unrenderedNotice, unrenderedTypes } from './unrendered-types';
 import { yamlText } from './yaml';
 
 /** The first line of each page. */
@@ -232,6 +233,7 @@ const effectReasons: readonly (readonly string[])[] = [
 ];
 
 function children(kind: AnyKind): readonly string[] {
+  const notice = unrenderedNotice(kind, unrenderedTypes(kind));
   const owned = kind.owns.map((type) => [nameOf(type), 'its own']);
   const shared = kind.shared.flatMap(({ name, owns }) =>
     owns.map((type) => [nameOf(type), `shared with other objects of the kind (${name})`]),
@@ -245,6 +247,7 @@ function children(kind: AnyKind): readonly string[] {
   return [
     table(['Type', 'Whose'], [...owned, ...shared, ...former]),
     ...(seeds.length === 0 ? [] : [seeds.join('\n')]),
+    ...(notice === undefined ? [] : [notice]),
   ];
 }
 

@@ -18,6 +18,7 @@ import type { LiveTable } from './object-watcher';
 import type { OperatorProgram } from './operator-bundle';
 import { loadProject } from './project';
 import { SourceWatcher } from './source-watcher';
+import { unrenderedNotices } from './unrendered-types';
 
 /** What is reloaded, and with what. */
 interface ReloadOptions extends DevSession {
@@ -37,6 +38,7 @@ export class Reload {
   private installed: readonly KubeObject[] | undefined;
   private shown: string;
   private samples: ReadonlySet<string>;
+  private notices: readonly string[];
   /** What the last reload has changed. */
   private done: string[] = [];
 
@@ -50,6 +52,7 @@ export class Reload {
     this.samples = new Set(
       options.args.samples ? this.samplesOf(platform).map((sample) => JSON.stringify(sample)) : [],
     );
+    this.notices = unrenderedNotices(platform.kinds);
     this.watch(platform, programs);
   }
 
@@ -110,10 +113,18 @@ export class Reload {
     if (samples > 0) done.push(samples === 1 ? '1 sample' : `${samples} samples`);
     await operators.prewarm(platform, programs);
     if (done.length > 0) view.print(`Loaded anew in ${duration(Date.now() - began)}: ${done.join(', ')}.`);
+    this.printNotices(platform);
     if (shownBy(platform) === this.shown) return;
     // Last, since it waits until all objects can be read: one that cannot be converted to the new version keeps it from that.
     await table.watch(platform.kinds, AbortSignal.any([signal, saved]));
     this.shown = shownBy(platform);
+  }
+
+  /** Prints the notices about the kinds that are new. */
+  private printNotices({ kinds }: LocalPlatform): void {
+    const before = this.notices;
+    this.notices = unrenderedNotices(kinds);
+    for (const notice of this.notices.filter((text) => !before.includes(text))) this.options.view.print(notice);
   }
 
   /** @returns what has changed, for the user */

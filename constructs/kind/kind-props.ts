@@ -55,6 +55,10 @@ export interface KindProps<
    * The types of the children. Their scope is the kind's: a child is in its owner's namespace, or in none if
    * the owner is cluster-scoped. Rendering a child of another type is an error. `own(type, policy)` says what the
    * children of a type mean for `Ready`, and what is done when one is deleted.
+   *
+   * The operator may create, change and delete objects of each type. `kindred dev` and `kindred docs` report
+   * those that no sample renders. That is no error: which children there are may depend on the spec in a way
+   * that no sample shows, as in a generic kind; a sample of each type ends the report.
    */
   readonly owns: readonly ResourceType[];
   /**

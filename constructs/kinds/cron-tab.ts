@@ -50,7 +50,11 @@ export const CronTab = defineKind({
   // A CronJob appends 11 characters to its name for the names of its Jobs, which are values of labels.
   names: { format: 'dns-subdomain', maxLength: 52 },
   owns: [owned.CronJob],
-  samples: [{ name: 'test' }],
+  samples: [
+    // What the original takes.
+    { name: 'test' },
+    { name: 'nightly', spec: { cronSpec: '0 3 * * *', image: 'busybox:1.36' } },
+  ],
   readyReason: ({ spec }) =>
     spec.cronSpec === undefined ? { reason: 'NothingScheduled', message: 'The spec asks for no runs.' } : undefined,
   children(scope, self) {

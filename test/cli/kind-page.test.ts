@@ -49,6 +49,7 @@ test('has each field with its type, default and limits', () => {
 test('has rules, children, permissions and an example', () => {
   expect(page).toContain('### Rules\n\n- a lamp is not dark.');
   expect(page).toContain('| Deployment `apps/v1` | its own |');
+  expect(page).toContain('No sample of Lamp renders apps/v1/Deployment, so');
   expect(page).toContain('| Secret `v1` | of earlier versions; deleted if it is there |');
   expect(page).toContain('| `apps` | `deployments` | get, list, watch, create, patch, delete |');
   expect(page).toContain(

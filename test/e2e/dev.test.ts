@@ -18,7 +18,7 @@ describe('kindred dev --once', () => {
         }
       }
       expect(start.stdout).toMatch(/^HelloApp kindred-samples\/mine Ready=True \(Ready\) children: Deployment 2\/2$/m);
-      expect(start.stdout).toMatch(/All 7 objects are Ready/);
+      expect(start.stdout).toMatch(/All 8 objects are Ready/);
       expectNothingLeft(start);
     },
     startTimeoutMs,

@@ -26,7 +26,7 @@ describeOnNodes('kindred dev --pods', () => {
   test('runs the operator as its Deployment and the samples in real pods, and leaves nothing behind', async () => {
     start = new Start('--pods', '--installer=apply');
     await start.says(/^ {2}export KUBECONFIG=\S+$/m);
-    expect(start.stdout).toMatch(/^All 6 objects are Ready/m);
+    expect(start.stdout).toMatch(/^All 7 objects are Ready/m);
     expect(start.stdout).toMatch(/^The operator runs as its Deployment, in 2 pods /m);
     const [, adminKubeconfig = ''] = /^ {2}export KUBECONFIG=(\S+)$/m.exec(start.stdout) ?? [];
     const plane = { adminKubeconfig, dataDir: join(adminKubeconfig, '..') };
