@@ -8,6 +8,7 @@ import type { SharedChildren } from './kind-props';
 import { checkListKeys } from './list-keys';
 import { typeKey, type ResourceType } from '../kube/resource-type';
 import { isSecret, toStoredSecret } from './secret-data';
+import { checkServerFields } from './server-fields';
 import { describeObject, parseSpec } from './validate';
 
 /** One rendered child. */
@@ -151,6 +152,7 @@ function synthesize(
     const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
     checkListKeys(subject, type, manifest);
+    checkServerFields(subject, type, manifest);
     if (!isSecret(type)) return { type, manifest };
     return { type, manifest: toStoredSecret(subject, manifest, props, isPlaceholder) };
   });

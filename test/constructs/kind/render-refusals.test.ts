@@ -1,4 +1,4 @@
-import { Chart } from 'cdk8s';
+import { ApiObject, Chart } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { z } from 'zod';
@@ -142,5 +142,58 @@ describe('a status that only `observe` writes', () => {
     };
     const [child] = renderChildren(kindOf(fromStatus, { effects: [effect] }), self);
     expect(child?.manifest).toMatchObject({ data: { image: 'i' } });
+  });
+});
+
+describe('metadata that the kind cannot set', () => {
+  const child =
+    (metadata: object): Props['children'] =>
+    (scope) => {
+      const props = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', ...metadata } };
+      new ApiObject(scope, 'a', props);
+    };
+
+  it.each<[string, unknown]>([
+    ['uid', '1'],
+    ['resourceVersion', '5'],
+    ['generation', 0],
+    ['creationTimestamp', '2026-01-01T00:00:00Z'],
+    ['deletionTimestamp', '2026-01-01T00:00:00Z'],
+    ['deletionGracePeriodSeconds', 0],
+    ['selfLink', '/api'],
+    ['managedFields', [{ manager: 'kubectl' }]],
+  ])('is refused: %s, which the server sets', (field, value) => {
+    expect(problem(child({ [field]: value }))).toMatch(
+      new RegExp(String.raw`ConfigMap "a" has metadata that .*\n {2}metadata\.${field}: only the API server sets it$`),
+    );
+  });
+
+  it("is refused: all of another object's at once, with each path", () => {
+    const owner = { apiVersion: 'v1', kind: 'Pod', name: 'x', uid: '1' };
+    const annotations = { 'kindred.dev/hash': 'x', 'kindred.dev/owner-uid': 'u', 'kindred.dev/adopt': 'true', a: 'b' };
+    const text = problem(child({ uid: '1', resourceVersion: '5', ownerReferences: [owner], annotations }));
+    expect(text.split('\n').slice(1)).toEqual([
+      '  metadata.uid: only the API server sets it',
+      '  metadata.resourceVersion: only the API server sets it',
+      '  metadata.ownerReferences: the operator sets it: the object owns its children',
+      '  metadata.annotations["kindred.dev/owner-uid"]: only the operator sets it',
+      '  metadata.annotations["kindred.dev/hash"]: only the operator sets it',
+    ]);
+  });
+
+  it('is refused of shared children too', () => {
+    const group = {
+      ...{ name: 'one', owns: [owned.ConfigMap], key: () => 'k' },
+      children: (scope: Construct) => child({ resourceVersion: '5' })(scope, self),
+    };
+    const kind = kindOf(() => undefined, { shared: [group] });
+    expect(() => renderShared(kind, group, 'k', 'team')).toThrow('metadata.resourceVersion: only the API server sets');
+  });
+
+  it('is let pass as null, which is left out, and beside other annotations, labels and finalizers', () => {
+    const metadata = { creationTimestamp: null, labels: { a: 'b' }, annotations: { c: 'd' }, finalizers: ['e.f/g'] };
+    expect(renderChildren(kindOf(child(metadata)), self).map(({ manifest }) => manifest.metadata)).toEqual([
+      { name: 'a', namespace: 'team', labels: { a: 'b' }, annotations: { c: 'd' }, finalizers: ['e.f/g'] },
+    ]);
   });
 });

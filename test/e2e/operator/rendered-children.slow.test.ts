@@ -1,8 +1,8 @@
-import { ApiObject } from 'cdk8s';
+import { ApiObject, type ApiObjectProps } from 'cdk8s';
 import { z } from 'zod';
 import { crdManifest } from '../../../constructs/crd';
 import { mapOf } from '../../../constructs/kind/fields';
-import { defineKind } from '../../../constructs/kind/kind';
+import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
 import { keyedLists } from '../../../constructs/kind/list-keys';
 import { controllerReference, FIELD_MANAGER, withEnvelope } from '../../../constructs/kube/envelope';
 import { isObject, type KubeObject } from '../../../constructs/kube/kube-object';
@@ -124,6 +124,16 @@ test('the table of lists with keys is that of the API server, for every type it 
   expect(Object.fromEntries(actual)).toEqual(Object.fromEntries(expected));
 });
 
+async function install(kind: AnyKind): Promise<void> {
+  const crds: ResourceType = {
+    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    ...{ plural: 'customresourcedefinitions', scope: 'Cluster' },
+  };
+  const { metadata, spec } = crdManifest(kind) as unknown as { metadata: { name: string }; spec: object };
+  await env.create(crds, metadata, { spec });
+  await env.waitUntil(crds, metadata, 'established', (crd) => findCondition(crd, 'Established')?.status === 'True');
+}
+
 describe('a Secret whose kind gives texts', () => {
   const { Secret } = owned;
   const Vault = defineKind({
@@ -157,13 +167,7 @@ describe('a Secret whose kind gives texts', () => {
   }
 
   test('is taken over from an earlier version, which applied stringData, and is written no more after that', async () => {
-    const crds: ResourceType = {
-      ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-      ...{ plural: 'customresourcedefinitions', scope: 'Cluster' },
-    };
-    const { metadata, spec } = crdManifest(Vault) as unknown as { metadata: { name: string }; spec: object };
-    await env.create(crds, metadata, { spec });
-    await env.waitUntil(crds, metadata, 'established', (crd) => findCondition(crd, 'Established')?.status === 'True');
+    await install(Vault);
     const namespace = await env.namespace('secrets');
     const upgraded = { namespace, name: 'upgraded' };
     const fresh = { namespace, name: 'fresh' };
@@ -198,5 +202,60 @@ describe('a Secret whose kind gives texts', () => {
     await second.stop();
     expect(await versions()).toEqual(stood);
     expect([...first.log.errors(), ...second.log.errors()]).toEqual([]);
+  });
+});
+
+describe('a kind that renders what only the server sets', () => {
+  const { ConfigMap, Deployment } = owned;
+  const Mirror = defineKind({
+    ...{ group: 'e2e.example.com', version: 'v1', kind: 'Mirror', plural: 'mirrors', scope: 'Namespaced' },
+    description: 'What its spec says.',
+    spec: z.object({ manifest: z.string().max(10000).describe('A manifest, as JSON.') }),
+    owns: [ConfigMap, Deployment],
+    children: (scope, { spec }) => void new ApiObject(scope, 'a', JSON.parse(spec.manifest) as ApiObjectProps),
+  });
+  const manifest = (type: ResourceType, name: string, more: object): { readonly manifest: string } => ({
+    manifest: JSON.stringify({ apiVersion: type.apiVersion, kind: type.kind, metadata: { name }, ...more }),
+  });
+
+  test('says so, tries no more, and goes on when the spec is corrected; a status is ignored as the server does', async () => {
+    await install(Mirror);
+    const namespace = await env.namespace('mirrors');
+    const refused = { namespace, name: 'refused' };
+    const deployment = { namespace, name: 'deployment' };
+    const operator = await InProcessOperator.start({ kinds: [Mirror], kubeconfig: plane.adminKubeconfig });
+    await env.createOfKind(
+      Mirror,
+      refused,
+      manifest(ConfigMap, 'refused', { metadata: { name: 'refused', resourceVersion: '5' } }),
+    );
+    const stalled = await env.waitUntil(Mirror.type, refused, 'Stalled', (object) =>
+      isObject(findCondition(object, 'Stalled')),
+    );
+    expect(findCondition(stalled, 'Ready')).toMatchObject({ status: 'False', reason: 'ErrRender' });
+    expect(findCondition(stalled, 'Ready')?.message).toContain('metadata.resourceVersion: only the API server sets it');
+    await env.patchSpec(Mirror, refused, manifest(ConfigMap, 'refused', {}));
+    await env.waitUntil(Mirror.type, refused, 'Ready', isReadyNow);
+
+    const labels = { app: 'a' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'a', image: 'a' }] } };
+    const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+    await env.createOfKind(
+      Mirror,
+      deployment,
+      manifest(Deployment, 'deployment', { spec, status: { replicas: 7, observedGeneration: 9 } }),
+    );
+    await env.waitUntil(Mirror.type, deployment, 'Ready', isReadyNow);
+    const before = (await env.get(Deployment, deployment)).metadata;
+    expect(before.generation).toBe(1);
+    await operator.stop();
+
+    const second = await InProcessOperator.start({ kinds: [Mirror], kubeconfig: plane.adminKubeconfig });
+    const last = { namespace, name: 'last' };
+    await env.createOfKind(Mirror, last, manifest(ConfigMap, 'last', {}));
+    await env.waitUntil(Mirror.type, last, 'Ready', isReadyNow);
+    await second.stop();
+    expect((await env.get(Deployment, deployment)).metadata.resourceVersion).toBe(before.resourceVersion);
+    expect([...operator.log.errors(), ...second.log.errors()]).toEqual([]);
   });
 });
