@@ -207,6 +207,7 @@ const ALWAYS: Shape = {
   status: 'all',
   spec: {
     replicas: 'all',
+    paused: 'all',
     progressDeadlineSeconds: 'all',
     updateStrategy: 'all',
     type: 'all',

@@ -112,6 +112,7 @@ function deployment(object: WithStatus): ChildState {
   if (status['observedGeneration'] === undefined) return inProgress(UNSEEN);
   const wanted = integer(spec, 'replicas', 1);
   const lacking =
+    pausedRollout(object, wanted) ??
     tooFew(object, wanted, { updatedReplicas: 'updated', replicas: 'created' }) ??
     surplus(object, wanted) ??
     tooFew(object, wanted, { readyReplicas: 'ready' }) ??
@@ -123,6 +124,23 @@ function deployment(object: WithStatus): ChildState {
   if (hasDeadline && !isRolledOut) return inProgress(wordsOf(progressing, 'its ReplicaSet is not available yet'));
   const available = conditionOf(object, 'Available');
   return available?.status === 'True' ? CURRENT : inProgress(wordsOf(available, 'it is not available yet'));
+}
+
+/**
+ * A Deployment whose rollout `kubectl rollout pause` has stopped: its pods are replaced no further, or it has
+ * changed nothing yet and reports no progress. In progress, as it is for kstatus.
+ */
+function pausedRollout({ metadata, spec, status, conditions }: WithStatus, wanted: number): ChildState | undefined {
+  if (spec['paused'] !== true) return undefined;
+  const updated = integer(status, 'updatedReplicas');
+  const isPausedHere = conditions.some(({ type, reason }) => type === 'Progressing' && reason === 'DeploymentPaused');
+  if (updated >= wanted && integer(status, 'replicas') <= wanted && !isPausedHere) return undefined;
+  const { name, namespace } = metadata;
+  const where = namespace === undefined ? '' : ` --namespace=${namespace}`;
+  return inProgress(
+    `its rollout is paused, with ${counted(updated, wanted, 'replicas')} updated; to go on: ` +
+      `kubectl rollout resume deployment/${name}${where}`,
+  );
 }
 
 function statefulSet(object: WithStatus): ChildState {

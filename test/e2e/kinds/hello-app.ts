@@ -2,6 +2,7 @@ import { owned } from '../../../constructs/kube/resource-type';
 import { HelloApp } from '../../../constructs/kinds';
 import type { TestEnv } from '../../support/test-env';
 import {
+  findCondition,
   waitForChildren,
   deploymentEdits,
   expectChildren,
@@ -59,6 +60,27 @@ export function helloAppTests(env: TestEnv): void {
     await env.kubectl(['scale', 'helloapp/scaled.with-dots', '--replicas=0', '-n', namespace]);
     const idle = await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
     expect(idle).toMatchObject({ status: { replicas: 0, readyReplicas: 0 } });
+  });
+
+  test('a rollout that is paused is named in Ready, with the command that resumes it', async () => {
+    const ref = { namespace, name: 'paused' };
+    await env.createOfKind(HelloApp, ref, { image: 'nginx:1' });
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
+    const kubectl = async (...args: readonly string[]): Promise<void> =>
+      expect(await env.kubectl(args)).toMatchObject({ code: 0 });
+    await kubectl('rollout', 'pause', 'deployment/paused', '-n', namespace);
+    await env.patchSpec(HelloApp, ref, { image: 'nginx:2' });
+    const resume = `kubectl rollout resume deployment/paused --namespace=${namespace}`;
+    const waiting = await env.waitUntil(HelloApp.type, ref, 'paused', (object) =>
+      (findCondition(object, 'Ready')?.message ?? '').includes('with 0 of 1 replicas updated'),
+    );
+    expect(findCondition(waiting, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'Progressing',
+      message: `Deployment "paused": its rollout is paused, with 0 of 1 replicas updated; to go on: ${resume}`,
+    });
+    await kubectl(...resume.split(' ').slice(1));
+    await env.waitUntil(HelloApp.type, ref, 'Ready', isReadyNow);
   });
 
   test('an edited or deleted Deployment comes back', async () => {

@@ -3,7 +3,7 @@ import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-objec
 import { Foo, HelloApp } from '../../../constructs/kinds';
 import { FieldProjection, childProjection } from '../../../operator/informer/field-projection';
 
-const SPEC = { replicas: 1, paused: false };
+const SPEC = { replicas: 1, minReadySeconds: 0 };
 
 function deployment(metadata: Partial<ObjectMeta>): KubeObject {
   const named = { name: 'web', namespace: 'n', uid: 'u', resourceVersion: '1', ...metadata };
@@ -45,7 +45,7 @@ describe('what is stored of an object of a child type', () => {
     const managedFields = [{ manager: 'kindred', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }];
     const applied = { ...child, metadata: { ...child.metadata, managedFields } } as KubeObject;
     expect(childProjection([HelloApp], known)(applied).object).toMatchObject({ spec: { replicas: 1 } });
-    expect(childProjection([HelloApp], known)(applied).object.spec).not.toHaveProperty('paused');
+    expect(childProjection([HelloApp], known)(applied).object.spec).not.toHaveProperty('minReadySeconds');
     expect(childProjection([HelloApp], known)(child).object.spec).toEqual(SPEC);
     expect(project(applied).object.spec).toEqual(SPEC);
   });

@@ -36,6 +36,7 @@ const condition = (type: string, status: string, reason: string, message: string
   conditions: [available, { type, status, reason, message }],
 });
 const deadline = { replicas: 2, progressDeadlineSeconds: 600 };
+const paused = { replicas: 2, paused: true };
 const sets = { ...counts, currentReplicas: 2, currentRevision: 'a', updateRevision: 'a' };
 const rolling = { replicas: 2, updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } } };
 const daemons = {
@@ -90,6 +91,32 @@ describe('childState', () => {
       'Failed: timed out',
     ],
     ['Deployment, updating', of('Deployment', { ...done, updatedReplicas: 1 }), 'InProgress: 1 of 2 replicas updated'],
+    [
+      'Deployment, paused amid an update',
+      of('Deployment', { ...done, updatedReplicas: 1 }, paused, { generation: 1, namespace: 'shop' }),
+      'InProgress: its rollout is paused, with 1 of 2 replicas updated; to go on: kubectl rollout resume deployment/x --namespace=shop',
+    ],
+    [
+      'Deployment, paused before old pods are deleted',
+      of('Deployment', { ...done, replicas: 3 }, paused),
+      'InProgress: its rollout is paused, with 2 of 2 replicas updated; to go on: kubectl rollout resume deployment/x',
+    ],
+    [
+      'Deployment, paused without a change',
+      of('Deployment', { ...counts, ...condition('Progressing', 'Unknown', 'DeploymentPaused', 'It is.') }, paused),
+      'InProgress: its rollout is paused, with 2 of 2 replicas updated; to go on: kubectl rollout resume deployment/x',
+    ],
+    ['Deployment, paused without a deadline or a change', of('Deployment', done, paused), 'Current'],
+    [
+      'Deployment, paused and not ready',
+      of('Deployment', { ...done, readyReplicas: 0 }, paused),
+      'InProgress: 0 of 2 replicas ready',
+    ],
+    [
+      'Deployment, paused and not yet seen',
+      of('Deployment', { ...done, updatedReplicas: 1 }, paused, { generation: 2 }),
+      'InProgress: its controller has seen generation 1 of 2',
+    ],
     ['Deployment, old pods', of('Deployment', { ...done, replicas: 3 }), 'InProgress: 1 surplus replicas still stand'],
     ['Deployment, not ready', of('Deployment', { ...done, readyReplicas: 0 }), 'InProgress: 0 of 2 replicas ready'],
     [
