@@ -282,11 +282,17 @@ function ownNamespaceNote({ scope }: AnyKind): string {
 }
 
 function permissions(kind: AnyKind): readonly (readonly string[])[] {
-  return operatorRules([kind]).map(({ apiGroups, resources, verbs }) => [
-    apiGroups.map((group) => (group === '' ? 'core' : `\`${group}\``)).join(', '),
-    resources.map((resource) => `\`${resource}\``).join(', '),
-    verbs.join(', '),
-  ]);
+  const wide = new Set(operatorRules([kind], { scope: 'Cluster' }).map((rule) => JSON.stringify(rule)));
+  return operatorRules([kind]).map((rule) => {
+    const { apiGroups, resources, verbs, resourceNames = [] } = rule;
+    const names = resourceNames.map((name) => `\`${name}\``).join(', ');
+    const isWide = kind.scope === 'Namespaced' && wide.has(JSON.stringify(rule));
+    return [
+      apiGroups.map((group) => (group === '' ? 'core' : `\`${group}\``)).join(', '),
+      `${resources.map((resource) => `\`${resource}\``).join(', ')}${names === '' ? '' : ` named ${names}`}`,
+      `${verbs.join(', ')}${isWide ? ', in the whole cluster' : ''}`,
+    ];
+  });
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

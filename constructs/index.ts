@@ -94,6 +94,7 @@ export {
   viewerRules,
   type AccessRolesProps,
   type LeaderElectionRoleProps,
+  type KindRule,
   type NamespacedRules,
   type OperatorRoleProps,
   type OperatorRulesOptions,

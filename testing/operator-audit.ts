@@ -1,3 +1,5 @@
+import { RBAC_GROUP } from '../constructs/kube/policy-rule';
+
 /** The fields of an event of the API server's audit log (audit.k8s.io/v1) that are used here. */
 export interface AuditedRequest {
   readonly stage: string;
@@ -67,15 +69,20 @@ export class OperatorAuditLog {
     );
   }
 
-  /** The permissions that were granted and never used: `patch deployments.apps`, sorted. */
+  /**
+   * The permissions that were granted and never used: `patch deployments.apps`, sorted. `bind` is used by
+   * writing a binding; the log does not tell to which role.
+   */
   unusedRules(rules: readonly GrantedRule[]): readonly string[] {
     // All stages: a running watch has no event of its completion.
     const used = new Set(this.requests.map(({ verb, objectRef }) => `${verb} ${resourceOf(objectRef)}`));
+    for (const grant of this.boundGrants()) used.add(grant);
     return [...new Set(allGrants(rules))].filter((grant) => !used.has(grant)).sort();
   }
 
   /**
-   * The resources that may be changed by these rules, and never were, sorted. Left out are `finalizers`, which an admission plugin asks
+   * The resources that may be changed by these rules, and never were, sorted; roles to which it may bind, and
+   * never did, as `bind clusterroles.rbac.authorization.k8s.io`. Left out are `finalizers`, which an admission plugin asks
    * for, and nobody writes; and the Lease and the events, of which the latter are written some time after what they tell.
    */
   unchangedResources(rules: readonly GrantedRule[]): readonly string[] {
@@ -88,7 +95,18 @@ export class OperatorAuditLog {
         !reads.has(verb) && code >= 200 && code < 300 && !requestURI.includes('dryRun=All'),
     );
     const changed = new Set(changes.map(({ objectRef }) => resourceOf(objectRef)));
-    return [...new Set(changeable)].filter((resource) => !changed.has(resource) && !own.test(resource)).sort();
+    const bound = this.boundGrants();
+    const unbound = allGrants(rules).filter((grant) => grant.startsWith('bind ') && !bound.includes(grant));
+    const unchanged = changeable.filter((resource) => !changed.has(resource) && !own.test(resource));
+    return [...new Set([...unchanged, ...unbound])].sort();
+  }
+
+  /** The permissions to bind that were used, if any: the server asks for one when a binding is written. */
+  private boundGrants(): readonly string[] {
+    const isBinding = ({ verb, objectRef, responseStatus: { code = 0 } = {} }: AuditedRequest): boolean =>
+      !reads.has(verb) && /^(cluster)?rolebindings[.]/.test(resourceOf(objectRef)) && code >= 200 && code < 300;
+    const roles = ['clusterroles', 'roles'].map((resource) => `bind ${qualified(resource, RBAC_GROUP)}`);
+    return this.ended().some(isBinding) ? roles : [];
   }
 
   private ended(): readonly AuditedRequest[] {

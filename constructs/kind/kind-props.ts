@@ -2,6 +2,7 @@ import type { Construct } from 'constructs';
 import type { z } from 'zod';
 import type { Condition, KubeObject, ObjectMeta } from '../kube/kube-object';
 import type { NameRule } from '../kube/names';
+import type { KindRule } from '../kube/policy-rule';
 import type { ResourceScope, ResourceType } from '../kube/resource-type';
 import type { PrinterColumn, ScaleSubresource } from './columns-and-scale';
 import type { Effect } from './effects';
@@ -68,6 +69,13 @@ export interface KindProps<
   readonly formerlyOwned?: readonly ResourceType[];
   readonly shared?: readonly SharedChildren<TypedObject<S, T>>[];
   readonly seeds?: readonly Seed[];
+  /**
+   * Rules that its operator needs besides those that follow from the definition. A kind that renders bindings
+   * needs `bind` on the roles to which they bind, by name: RBAC else refuses them to an operator that does not
+   * have the permissions of these roles itself. Whoever installs the operator must have what it is granted.
+   * @default none
+   */
+  readonly extraRules?: readonly KindRule[];
   readonly finalizer?: Finalizer;
   /**
    * Objects that the kind's effects read and never write. A kind without effects cannot have any.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { KindDefinitionError, type Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
+import { ruleProblems, type KindRule } from '../kube/policy-rule';
 import { typeKey, type ResourceScope, type ResourceType } from '../kube/resource-type';
 import { hasPolicy } from './child-policy';
 import { schemaPathProblems, type PrinterColumn } from './columns-and-scale';
@@ -38,6 +39,7 @@ export interface Kind<S extends z.ZodObject = z.ZodObject, T extends z.ZodObject
   readonly formerlyOwned: readonly ResourceType[];
   readonly shared: readonly SharedChildren<TypedObject<S, T>>[];
   readonly seeds: readonly Seed[];
+  readonly extraRules: readonly KindRule[];
   readonly reads: readonly Read<TypedObject<S, T>>[];
   readonly effects: readonly Effect<TypedObject<S, T>>[];
   readonly conditionTypes: readonly ConditionType[];
@@ -103,6 +105,7 @@ export function defineKind<
     formerlyOwned: Object.freeze([...(props.formerlyOwned ?? [])]),
     shared: Object.freeze([...(props.shared ?? [])]),
     seeds: Object.freeze([...(props.seeds ?? [])]),
+    extraRules: Object.freeze([...(props.extraRules ?? [])]),
     reads: Object.freeze([...(props.reads ?? [])]),
     effects: Object.freeze([...(props.effects ?? [])]),
     conditionTypes: Object.freeze([...(props.conditionTypes ?? [])]),
@@ -190,6 +193,7 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
   }
   problems.push(
     ...ownershipProblems(props),
+    ...(props.extraRules ?? []).flatMap((rule, i) => kindRuleProblems(`extraRules[${i}]`, rule, props.scope)),
     ...readDeclarationProblems(props.reads ?? []),
     ...effectProblems(props.effects ?? [], {
       hasFinalizer: props.finalizer !== undefined,
@@ -197,6 +201,13 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
     }),
   );
   return problems;
+}
+
+function kindRuleProblems(path: string, { scope: of, ...rule }: KindRule, scope: ResourceScope): readonly Problem[] {
+  const problems = ruleProblems(path, rule);
+  if (scope === 'Namespaced' || of !== 'Namespaced') return problems;
+  const message = 'the operator of a cluster-scoped kind works in no namespace of its objects; leave it out';
+  return [...problems, { path: `${path}.scope`, message }];
 }
 
 /** Whether the CRD needs an annotation `api-approved.kubernetes.io` for its group. Source: KEP-1111. */

@@ -43,7 +43,8 @@ export interface PlatformOperator extends OperatorSettings {
   readonly name: string;
   /**
    * Rules that its kinds' own code needs besides those for their children, by namespace: to read the Secrets
-   * that specs refer to, for example.
+   * that specs refer to, for example. Under `'*'` those for the whole cluster, though `watchNamespaces` may
+   * confine the operator.
    * @default none
    */
   readonly extraRules?: NamespacedRules;

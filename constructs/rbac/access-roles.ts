@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import type { AnyKind } from '../kind/kind';
-import { mergeGrants, toK8sRules, type Grant, type PolicyRule, type Verb } from './policy-rule';
+import { mergeGrants, toK8sRules, type Grant, type PolicyRule } from './policy-rule';
 
 /** Props of {@link AccessRoles}. */
 export interface AccessRolesProps {
@@ -59,6 +59,6 @@ export function editorRules(kind: AnyKind): readonly PolicyRule[] {
   ]);
 }
 
-function grant(kind: AnyKind, subresource: string, ...verbs: readonly Verb[]): Grant {
+function grant(kind: AnyKind, subresource: string, ...verbs: Grant['verbs']): Grant {
   return { group: kind.group, resource: `${kind.plural}${subresource}`, verbs };
 }

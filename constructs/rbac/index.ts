@@ -1,5 +1,5 @@
 export { AccessRoles, editorRules, viewerRules, type AccessRolesProps } from './access-roles';
-export { extraRulesProblems, type NamespacedRules, type PolicyRule, type Verb } from './policy-rule';
+export { extraRulesProblems, type KindRule, type NamespacedRules, type PolicyRule, type Verb } from './policy-rule';
 export {
   LeaderElectionRole,
   leaderElectionRules,

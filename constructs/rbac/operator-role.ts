@@ -6,12 +6,13 @@ import { groupOf, owned, type ResourceScope, type ResourceType } from '../kube/r
 import { STATE_KEY_SECRET } from '../kube/envelope';
 import { BoundRole, type ServiceAccountRef } from './bound-role';
 import {
+  WHOLE_CLUSTER,
   extraRulesProblems,
   mergeGrants,
   type Grant,
+  type KindRule,
   type NamespacedRules,
   type PolicyRule,
-  type Verb,
 } from './policy-rule';
 
 /** Props of {@link OperatorRole}. */
@@ -29,7 +30,8 @@ export interface OperatorRoleProps {
   readonly namespaces?: readonly string[];
   /**
    * Rules that the kinds' own code needs besides those for their children, by namespace: to read the Secrets
-   * that specs refer to, for example.
+   * that specs refer to, for example. Under `'*'` those for the whole cluster, which a ClusterRole grants
+   * though `namespaces` confines the operator.
    * @default none
    */
   readonly extraRules?: NamespacedRules;
@@ -48,7 +50,8 @@ export class OperatorRole extends Construct {
     super(scope, id);
     assertValidProps(props);
     const { name, serviceAccount, labels = {} } = props;
-    const clusterRules = operatorRules(props.kinds, props.namespaces === undefined ? {} : { scope: 'Cluster' });
+    const derived = operatorRules(props.kinds, props.namespaces === undefined ? {} : { scope: 'Cluster' });
+    const clusterRules = withRules(derived, props.extraRules?.[WHOLE_CLUSTER] ?? []);
     if (clusterRules.length > 0) new BoundRole(this, 'cluster', { name, serviceAccount, labels, rules: clusterRules });
     for (const [namespace, rules] of namespacedRules(props)) {
       new BoundRole(this, `namespace-${namespace}`, { name, namespace, serviceAccount, labels, rules });
@@ -75,9 +78,8 @@ const CLUSTER_EVENTS_NAMESPACE = 'default';
 function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, readonly PolicyRule[]])[] {
   const byNamespace = new Map<string, readonly PolicyRule[]>();
   const add = (namespace: string, rules: readonly PolicyRule[]): void => {
-    const before = byNamespace.get(namespace) ?? [];
-    const more = rules.filter((rule) => !before.some((other) => isSameRule(rule, other)));
-    if (more.length > 0) byNamespace.set(namespace, [...before, ...more]);
+    const all = withRules(byNamespace.get(namespace) ?? [], rules);
+    if (all.length > 0) byNamespace.set(namespace, all);
   };
   if (props.namespaces !== undefined) {
     const rules = operatorRules(props.kinds, { scope: 'Namespaced' });
@@ -87,7 +89,8 @@ function namespacedRules(props: OperatorRoleProps): readonly (readonly [string, 
     if (!covered && props.kinds.some(({ scope }) => scope === 'Cluster')) add(CLUSTER_EVENTS_NAMESPACE, eventRules);
   }
   add(props.serviceAccount.namespace, ownNamespaceRules(props.kinds));
-  for (const [namespace, rules] of Object.entries(props.extraRules ?? {})) add(namespace, rules);
+  const { [WHOLE_CLUSTER]: _, ...extraRules } = props.extraRules ?? {};
+  for (const [namespace, rules] of Object.entries(extraRules)) add(namespace, rules);
   return [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
@@ -112,6 +115,11 @@ function ownNamespaceRules(kinds: readonly AnyKind[]): readonly PolicyRule[] {
 
 function isNamespaced({ scope }: AnyKind): boolean {
   return scope === 'Namespaced';
+}
+
+/** The rules, and those of some more that are not among them. */
+function withRules(rules: readonly PolicyRule[], more: readonly PolicyRule[]): readonly PolicyRule[] {
+  return [...rules, ...more.filter((rule) => !rules.some((other) => isSameRule(rule, other)))];
 }
 
 /** Both lists of verbs are in the order of `mergeGrants`, or written alike. */
@@ -147,6 +155,7 @@ export interface OperatorRulesOptions {
  * | `configmaps`, for a namespaced kind with effects | get, create, update, delete | the sealed state of an object's effects; OwnerReferencesPermissionEnforcement requires delete |
  * | read types of the cluster's scope | get | what effects read |
  * | `events` in `events.k8s.io` | create, patch | recording an event, and the series of one that recurs |
+ * | the kind's `extraRules` | as they say | as their kind says; each stays a rule of its own, behind the others |
  *
  * What effects read and store in the operator's own namespace, {@link OperatorRole} adds; what they read in further
  * namespaces, `extraRules` has to grant.
@@ -165,7 +174,18 @@ export function operatorRules(kinds: readonly AnyKind[], options: OperatorRulesO
     .flatMap((kind) => [...kindGrants(kind), ...childGrants(kind), ...effectGrants(kind)])
     .filter(({ scope }) => wanted(scope));
   const recordsEvents = options.scope !== 'Cluster' && kinds.some(({ scope }) => wanted(scope));
-  return mergeGrants(recordsEvents ? [...grants, eventGrant] : grants);
+  const extra = kinds.flatMap((kind) => kind.extraRules.filter(({ scope = kind.scope }) => wanted(scope)));
+  return withRules(mergeGrants(recordsEvents ? [...grants, eventGrant] : grants), inOrder(extra.map(toPolicyRule)));
+}
+
+function toPolicyRule({ apiGroups, resources, verbs, resourceNames }: KindRule): PolicyRule {
+  return { apiGroups, resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
+}
+
+/** Each of some rules once, in an order that does not depend on that of the kinds. */
+function inOrder(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  const byText = new Map(rules.map((rule) => [JSON.stringify(rule), rule]));
+  return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, rule]) => rule);
 }
 
 /** What the operator needs to record events: POST for a new one, PATCH for the series of one that recurs. */
@@ -184,7 +204,12 @@ interface ScopedGrant extends Grant {
 
 function kindGrants(kind: AnyKind): readonly ScopedGrant[] {
   const { group, plural, scope } = kind;
-  const grant = (resource: string, ...verbs: readonly Verb[]): ScopedGrant => ({ group, resource, verbs, scope });
+  const grant = (resource: string, ...verbs: Grant['verbs']): ScopedGrant => ({
+    group,
+    resource,
+    verbs,
+    scope,
+  });
   const keepsGone = kind.owns.some((type) => policyOf(type).whenGone === 'keep-gone');
   return [
     grant(plural, 'list', 'watch'),
@@ -217,7 +242,7 @@ function stateGrant(type: ResourceType): ScopedGrant {
   return childGrant(type, 'get', 'create', 'update', 'delete');
 }
 
-function childGrant(type: ResourceType, ...verbs: readonly Verb[]): ScopedGrant {
+function childGrant(type: ResourceType, ...verbs: Grant['verbs']): ScopedGrant {
   return { group: groupOf(type), resource: type.plural, verbs, scope: type.scope };
 }
 

@@ -1,34 +1,14 @@
 import type { k8s } from 'cdk8s-plus-27';
-import type { Problem } from '../kube/errors';
+import { childPath, type Problem } from '../kube/errors';
 import { nameProblem } from '../kube/names';
+import { OBJECT_VERBS, ruleProblems, type ObjectVerb, type PolicyRule } from '../kube/policy-rule';
 
-/** A rule of a Role or ClusterRole on resources. Source: `rbac.authorization.k8s.io/v1`, PolicyRule. */
-export interface PolicyRule {
-  /** API groups; the empty string is the core group. */
-  readonly apiGroups: readonly string[];
-  /** Plurals, or `<plural>/<subresource>`. */
-  readonly resources: readonly string[];
-  readonly verbs: readonly Verb[];
-  /** The only objects that the rule applies to. @default every object */
-  readonly resourceNames?: readonly string[];
-}
+export type { KindRule, PolicyRule, Verb } from '../kube/policy-rule';
 
-/** The verbs that Kindred grants, in the order in which rules list them. `*` is not among them. */
-const verbs = [
-  'get',
-  'list',
-  'watch',
-  'create',
-  'update',
-  'patch',
-  'delete',
-  'deletecollection',
-] as const satisfies readonly string[];
+/** The key of the rules that apply in the whole cluster, among {@link NamespacedRules}. No namespace has this name. */
+export const WHOLE_CLUSTER = '*';
 
-/** A verb of RBAC on a resource. */
-export type Verb = (typeof verbs)[number];
-
-/** Rules by the namespace in which they apply. */
+/** Rules by the namespace in which they apply; `'*'`: in the whole cluster, whatever namespaces are watched. */
 export type NamespacedRules = Readonly<Record<string, readonly PolicyRule[]>>;
 
 /** Verbs on one resource: what rules are merged from. */
@@ -37,7 +17,7 @@ export interface Grant {
   readonly group: string;
   /** The plural, or `<plural>/<subresource>`. */
   readonly resource: string;
-  readonly verbs: readonly Verb[];
+  readonly verbs: readonly ObjectVerb[];
 }
 
 /**
@@ -46,16 +26,19 @@ export interface Grant {
  * the same bytes.
  */
 export function mergeGrants(grants: readonly Grant[]): readonly PolicyRule[] {
-  const verbsOf = new Map<string, { readonly grant: Grant; readonly verbs: Set<Verb> }>();
+  const verbsOf = new Map<string, { readonly grant: Grant; readonly verbs: Set<ObjectVerb> }>();
   for (const grant of grants) {
     const key = `${grant.group}/${grant.resource}`;
-    const entry = verbsOf.get(key) ?? { grant, verbs: new Set<Verb>() };
+    const entry = verbsOf.get(key) ?? { grant, verbs: new Set<ObjectVerb>() };
     for (const verb of grant.verbs) entry.verbs.add(verb);
     verbsOf.set(key, entry);
   }
-  const rules = new Map<string, { readonly group: string; readonly resources: string[]; readonly verbs: Verb[] }>();
+  const rules = new Map<
+    string,
+    { readonly group: string; readonly resources: string[]; readonly verbs: ObjectVerb[] }
+  >();
   for (const { grant, verbs: granted } of verbsOf.values()) {
-    const ordered = verbs.filter((verb) => granted.has(verb));
+    const ordered = OBJECT_VERBS.filter((verb) => granted.has(verb));
     const key = `${grant.group}:${ordered.join(',')}`;
     const rule = rules.get(key) ?? { group: grant.group, resources: [], verbs: ordered };
     rule.resources.push(grant.resource);
@@ -85,30 +68,16 @@ export function toK8sRules(rules: readonly PolicyRule[]): k8s.PolicyRule[] {
   }));
 }
 
-/** What is wrong with extra rules: they must name API groups and resources, never `*`. */
+/** What is wrong with extra rules, see {@link ruleProblems}. */
 export function extraRulesProblems(path: string, extra: NamespacedRules | undefined): readonly Problem[] {
   return Object.entries(extra ?? {}).flatMap(([namespace, rules]) => {
-    const at = `${path}.${namespace}`;
-    const name = nameProblem(namespace, { format: 'dns-label' });
+    const at = childPath(path, namespace);
+    const name = namespace === WHOLE_CLUSTER ? undefined : nameProblem(namespace, { format: 'dns-label' });
     return [
-      ...(name === undefined ? [] : [{ path: at, message: name }]),
+      ...(name === undefined
+        ? []
+        : [{ path: at, message: `${name}; or write "${WHOLE_CLUSTER}" for the whole cluster` }]),
       ...rules.flatMap((rule, i) => ruleProblems(`${at}[${i}]`, rule)),
     ];
   });
-}
-
-function ruleProblems(path: string, rule: PolicyRule): readonly Problem[] {
-  const problems: Problem[] = [];
-  if ([...rule.apiGroups, ...rule.resources].some((value) => value.includes('*'))) {
-    problems.push({ path, message: 'it grants "*": name the API groups and resources' });
-  }
-  const unknown = rule.verbs.filter((verb) => !verbs.includes(verb));
-  if (unknown.length > 0) {
-    problems.push({ path, message: `the verb ${unknown.join()} is none of ${verbs.join(', ')}` });
-  }
-  for (const field of ['apiGroups', 'resources', 'verbs'] as const) {
-    if (rule[field].length === 0)
-      problems.push({ path: `${path}.${field}`, message: 'it is empty: the rule grants nothing' });
-  }
-  return problems;
 }

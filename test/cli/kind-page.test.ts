@@ -32,6 +32,10 @@ const Lamp = defineKind({
   rules: [cel('self.metadata.name != "dark"', 'a lamp is not dark')],
   owns: [owned.Deployment],
   formerlyOwned: [owned.Secret],
+  extraRules: [
+    { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], verbs: ['bind'], resourceNames: ['edit'] },
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get'], scope: 'Cluster' },
+  ],
   samples: [{ name: 'desk', spec: { color: 'red' } }],
   children: () => undefined,
 });
@@ -52,6 +56,8 @@ test('has rules, children, permissions and an example', () => {
   expect(page).toContain('No sample of Lamp renders apps/v1/Deployment, so');
   expect(page).toContain('| Secret `v1` | of earlier versions; deleted if it is there |');
   expect(page).toContain('| `apps` | `deployments` | get, list, watch, create, patch, delete |');
+  expect(page).toContain('| `rbac.authorization.k8s.io` | `clusterroles` named `edit` | bind |');
+  expect(page).toContain('| core | `nodes` | get, in the whole cluster |');
   expect(page).toContain(
     '```yaml\napiVersion: example.com/v1\nkind: Lamp\nmetadata:\n  name: desk\nspec:\n  color: red\n```',
   );

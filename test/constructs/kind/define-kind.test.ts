@@ -187,6 +187,30 @@ describe('defineKind', () => {
     expect(problemsOf({ formerlyOwned: [Secret], scope: 'Cluster' })).toEqual([]);
   });
 
+  test('refuses rules that grant too much or nothing', () => {
+    const rbac = { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] };
+    const bind = { ...rbac, verbs: ['bind'], resourceNames: ['edit'] } as const;
+    expect(problemsOf({ extraRules: [bind, { ...bind, resources: ['roles'], scope: 'Cluster' }] })).toEqual([]);
+    const { resourceNames: _, ...all } = bind;
+    for (const [rule, problem] of [
+      [
+        all,
+        'extraRules[0].resourceNames: the verb bind without names grants all permissions there are: name the roles',
+      ],
+      [{ ...bind, resourceNames: [] }, 'extraRules[0].resourceNames: it is empty: the rule grants nothing'],
+      [{ ...bind, resources: ['pods'] }, 'extraRules[0]: the verb bind is for clusterroles and roles in rbac.auth'],
+      [{ ...bind, verbs: ['bind', 'get'] }, 'extraRules[0].verbs: bind stands with others; give it a rule of its own'],
+      [{ ...bind, verbs: ['escalate'] as never }, 'extraRules[0]: the verb escalate is none of get, list, watch'],
+      [{ ...bind, resources: ['*'] }, 'extraRules[0]: it grants "*"'],
+      [{ ...bind, verbs: [] }, 'extraRules[0].verbs: it is empty'],
+    ] as const) {
+      expect(problemsOf({ extraRules: [rule] })[0]).toContain(problem);
+    }
+    expect(problemsOf({ extraRules: [{ ...bind, scope: 'Namespaced' }], owns: [], scope: 'Cluster' })).toEqual([
+      'extraRules[0].scope: the operator of a cluster-scoped kind works in no namespace of its objects; leave it out',
+    ]);
+  });
+
   test('refuses a status field that must stand before there is anything to observe', () => {
     const required = z.object({ replicas: z.int().describe('R.') });
     expect(problemsOf({ status: required as never })).toEqual([expect.stringContaining('status.replicas: ')]);

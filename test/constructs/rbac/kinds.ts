@@ -82,10 +82,22 @@ const effect: Effect<unknown> = {
   ...{ input: () => ({}), maxAttempts: () => 3 },
 };
 
+const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' } as const;
+
 /** Acts outside the Kubernetes API, and reads a Secret for it. */
 export const Outside = defineKind({
   ...{ ...common, kind: 'Outside', plural: 'outsides', scope: 'Namespaced', spec, owns: [], effects: [effect] },
   reads: [{ name: 'password', type: owned.Secret, refs: () => [] }],
+});
+
+/** Renders bindings to a ClusterRole, and looks at nodes. */
+export const Binder = defineKind({
+  ...{ ...common, kind: 'Binder', plural: 'binders', scope: 'Namespaced', spec },
+  owns: [{ ...rbac, kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }],
+  extraRules: [
+    { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], verbs: ['bind'], resourceNames: ['edit'] },
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'], scope: 'Cluster' },
+  ],
 });
 
 /** The same for the whole cluster. */

@@ -2,7 +2,7 @@ import { own } from '../../../constructs/kind/child-policy';
 import { owned } from '../../../constructs/kube/resource-type';
 import { operatorRules } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
-import { Keeper, Outside, OutsideWide, Plain, Rich, Sharer, Watcher, Wide } from './kinds';
+import { Binder, Keeper, Outside, OutsideWide, Plain, Rich, Sharer, Watcher, Wide } from './kinds';
 
 const group = 'test.kindred.dev';
 const rule = (apiGroup: string, resources: string, verbs: string): PolicyRule => ({
@@ -106,8 +106,24 @@ describe('operatorRules', () => {
     expect(operatorRules([Plain], { scope: 'Cluster' })).toEqual([]);
   });
 
+  test("a kind's own rules stay what they are, behind the derived ones, each in its scope", () => {
+    const bind = { ...rule('rbac.authorization.k8s.io', 'clusterroles', 'bind'), resourceNames: ['edit'] };
+    const nodes = rule('', 'nodes', 'get list');
+    const derived = [
+      events,
+      rule('rbac.authorization.k8s.io', 'rolebindings', living),
+      rule(group, 'binders', 'list watch'),
+      rule(group, 'binders/finalizers', 'update'),
+      rule(group, 'binders/status', 'patch'),
+    ];
+    expect(operatorRules([Binder])).toEqual([...derived, nodes, bind]);
+    expect(operatorRules([Binder], { scope: 'Namespaced' })).toEqual([...derived, bind]);
+    expect(operatorRules([Binder], { scope: 'Cluster' })).toEqual([nodes]);
+    expect(operatorRules([Binder, Binder])).toEqual(operatorRules([Binder]));
+  });
+
   test('the order of the kinds does not show', () => {
-    const all = [Plain, Rich, Sharer, Wide];
+    const all = [Plain, Rich, Sharer, Wide, Binder];
     expect(JSON.stringify(operatorRules([...all].reverse()))).toBe(JSON.stringify(operatorRules(all)));
   });
 

@@ -2,7 +2,7 @@ import { App, Chart } from 'cdk8s';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import { AccessRoles, LeaderElectionRole, OperatorRole } from '../../../constructs/rbac';
 import type { PolicyRule } from '../../../constructs/rbac';
-import { Outside, OutsideWide, Plain, Rich, Watcher, Wide } from './kinds';
+import { Binder, Outside, OutsideWide, Plain, Rich, Watcher, Wide } from './kinds';
 
 interface Manifest {
   readonly kind: string;
@@ -72,6 +72,33 @@ describe('OperatorRole', () => {
     expect(JSON.stringify(manifests.find(({ kind }) => kind === 'ClusterRole'))).not.toContain('secrets');
   });
 
+  test('confined, a rule for the whole cluster is in a ClusterRole: of a kind, or under "*" of the operator', () => {
+    const classes: PolicyRule = { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list'] };
+    const roles = synth(
+      (chart) =>
+        new OperatorRole(chart, 'role', {
+          ...{ ...common, kinds: [Binder], namespaces: ['team-a'] },
+          extraRules: { '*': [classes], vault: [classes] },
+        }),
+    ).filter(({ kind }) => kind.endsWith('Role'));
+    expect(where(roles)).toEqual(['ClusterRole -', 'Role team-a', 'Role vault']);
+    expect(roles[0]?.rules).toEqual([{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] }, classes]);
+    expect(roles[1]?.rules).toContainEqual({
+      ...{ apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], verbs: ['bind'] },
+      resourceNames: ['edit'],
+    });
+    expect(roles[2]?.rules).toEqual([classes]);
+  });
+
+  test('for the whole cluster, rules under "*" stand with the derived ones', () => {
+    const classes: PolicyRule = { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list'] };
+    const manifests = synth(
+      (chart) => new OperatorRole(chart, 'role', { ...common, kinds: [Plain], extraRules: { '*': [classes] } }),
+    );
+    expect(where(manifests)).toEqual(['ClusterRole -', 'ClusterRoleBinding -']);
+    expect(manifests[0]?.rules).toContainEqual(classes);
+  });
+
   test('what effects store and read in the namespace of the operator is granted there, and once', () => {
     const core = (resources: string, ...verbs: PolicyRule['verbs']): PolicyRule => ({
       ...{ apiGroups: [''], resources: [resources], verbs },
@@ -110,6 +137,11 @@ describe('OperatorRole', () => {
       'extraRules.a[0].resources: it is empty',
     ],
     [{ kinds: [Plain], extraRules: { 'No Name': [] } }, '"No Name" must be'],
+    [{ kinds: [Plain], extraRules: { 'No Name': [] } }, 'or write "*" for the whole cluster'],
+    [
+      { kinds: [Plain], extraRules: { '*': [{ apiGroups: [''], resources: ['*'], verbs: ['get' as const] }] } },
+      'extraRules["*"][0]: it grants "*"',
+    ],
   ])('refuses %j', (props, message) => {
     expect(() => synth((chart) => new OperatorRole(chart, 'role', { ...common, ...props }))).toThrow(message);
   });
