@@ -3,11 +3,13 @@ import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import type { InputReader } from '../../constructs/kind/effects';
+import { errorMessage } from '../../constructs/kube/errors';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { resolveReads, type ObjectKeyRef, type Read } from '../../constructs/kind/reads';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
+import { missingRule, withStop } from './forbidden';
 import { PlanError } from './plan-runner';
 
 /** Largest file or value that is read, in bytes: what a Secret can hold. */
@@ -68,7 +70,7 @@ export class EffectInputReader {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
     for (const { type, ref } of resolveReads(reads, self)) {
-      const object = await this.objectAt(type, ref, self).catch((error: unknown) => {
+      const object = await this.objectAt(type, ref, self, { isDeclared: true }).catch((error: unknown) => {
         if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
           return undefined;
         throw error;
@@ -91,7 +93,13 @@ export class EffectInputReader {
     };
   }
 
-  private async objectAt(type: ResourceType, ref: ObjectRef, by: KubeObject): Promise<KubeObject> {
+  /** @param isDeclared - it is one of the kind's reads. @default false */
+  private async objectAt(
+    type: ResourceType,
+    ref: ObjectRef,
+    by: KubeObject,
+    { isDeclared = false }: { readonly isDeclared?: boolean } = {},
+  ): Promise<KubeObject> {
     const what = `${type.kind} ${ref.namespace ?? ''}/${ref.name}`;
     const { namespacesFor, denyReason } = this.limits;
     const namespaces = namespacesFor(by);
@@ -103,7 +111,7 @@ export class EffectInputReader {
         { isTerminal: true },
       );
     }
-    const object = await this.client.get(type, ref);
+    const object = await this.get(type, ref, by, isDeclared);
     const why = object === undefined ? undefined : denyReason?.(object, by);
     if (why !== undefined) {
       const message = `${what} is not read: ${why}. Name another Secret.`;
@@ -111,6 +119,23 @@ export class EffectInputReader {
     }
     if (object !== undefined) return object;
     throw new PlanError('ErrNotFound', `${what} does not exist. Create it, or correct the reference.`);
+  }
+
+  private async get(
+    type: ResourceType,
+    ref: ObjectRef,
+    by: KubeObject,
+    isDeclared: boolean,
+  ): Promise<KubeObject | undefined> {
+    try {
+      return await this.client.get(type, ref);
+    } catch (error) {
+      // The kind's reads grant what is in the object's own namespace, or of the cluster's scope.
+      const isDerived = isDeclared && (ref.namespace === undefined || ref.namespace === by.metadata.namespace);
+      const rule = missingRule(error, by, { isDerived });
+      if (rule === undefined) throw error;
+      throw new PlanError('ErrForbidden', `${withStop(errorMessage(error))} ${rule}`, { cause: error });
+    }
   }
 
   private valueOf(type: ResourceType, ref: ObjectKeyRef, object: KubeObject): Buffer {

@@ -7,6 +7,7 @@ import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
 import type { EffectRecord, EffectState } from './effect-state';
+import { missingRule, withStop } from './forbidden';
 import {
   PlanError,
   RunInterruptedError,
@@ -201,7 +202,7 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
       await saveOutcome(options, { state: 'interrupted', message: error.message });
       return;
     }
-    const failure = toRunFailure(error);
+    const failure = toRunFailure(error, object);
     const { reason, message, isTerminal, status } = failure;
     if (status !== undefined) options.onStatus(status);
     record(object, { type: 'Warning', action, reason, message: truncate(`${run.name}: ${message}`, 1024) });
@@ -301,13 +302,22 @@ function saveRecord(
   return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
 }
 
-function toRunFailure(error: unknown): {
+/** Why a run failed. Where a permission is missing, the message says which, and where it is granted. */
+function toRunFailure(error: unknown, object: KubeObject): RunFailure {
+  const rule = missingRule(error, object);
+  const said = errorMessage(error);
+  // What was read by `secret` says it already.
+  const message = rule === undefined || said.includes(rule) ? said : `${withStop(said)} ${rule}`;
+  if (error instanceof PlanError) {
+    const { isTerminal = false, status } = error.details;
+    return { reason: error.reason, message, isTerminal, ...(status === undefined ? {} : { status }) };
+  }
+  return { reason: rule === undefined ? 'ErrRun' : 'ErrForbidden', message, isTerminal: false };
+}
+
+interface RunFailure {
   readonly reason: string;
   readonly message: string;
   readonly isTerminal: boolean;
   readonly status?: StatusFields;
-} {
-  if (!(error instanceof PlanError)) return { reason: 'ErrRun', message: errorMessage(error), isTerminal: false };
-  const { isTerminal = false, status } = error.details;
-  return { reason: error.reason, message: error.message, isTerminal, ...(status === undefined ? {} : { status }) };
 }
