@@ -5,6 +5,7 @@ import { ruleProblems, type KindRule } from '../kube/policy-rule';
 import { typeKey, type ResourceScope, type ResourceType } from '../kube/resource-type';
 import { hasPolicy } from './child-policy';
 import { schemaPathProblems, type PrinterColumn } from './columns-and-scale';
+import { crdProblems, isProtectedGroup, qualifiedNameProblem } from './crd-problems';
 import { effectProblems, type Effect } from './effects';
 import type { ConditionType, KindProps, Sample, Seed, SharedChildren, TypedObject } from './kind-props';
 import { readDeclarationProblems, type Read } from './reads';
@@ -192,6 +193,7 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
     );
   }
   problems.push(
+    ...crdProblems(props),
     ...ownershipProblems(props),
     ...(props.extraRules ?? []).flatMap((rule, i) => kindRuleProblems(`extraRules[${i}]`, rule, props.scope)),
     ...readDeclarationProblems(props.reads ?? []),
@@ -208,11 +210,6 @@ function kindRuleProblems(path: string, { scope: of, ...rule }: KindRule, scope:
   if (scope === 'Namespaced' || of !== 'Namespaced') return problems;
   const message = 'the operator of a cluster-scoped kind works in no namespace of its objects; leave it out';
   return [...problems, { path: `${path}.scope`, message }];
-}
-
-/** Whether the CRD needs an annotation `api-approved.kubernetes.io` for its group. Source: KEP-1111. */
-function isProtectedGroup(group: string): boolean {
-  return /(^|\.)(k8s\.io|kubernetes\.io)$/.test(group);
 }
 
 function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: KindProps<S, T>): Problem[] {
@@ -262,6 +259,9 @@ function ownershipProblems<S extends z.ZodObject, T extends z.ZodObject>(props: 
   });
   if (props.finalizer !== undefined && !FINALIZER_PATTERN.test(props.finalizer.name)) {
     problems.push({ path: 'finalizer.name', message: `"${props.finalizer.name}" must be a domain-qualified name` });
+  } else if (props.finalizer !== undefined) {
+    const message = qualifiedNameProblem(props.finalizer.name);
+    if (message !== undefined) problems.push({ path: 'finalizer.name', message });
   }
   return problems;
 }

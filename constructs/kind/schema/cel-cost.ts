@@ -1,4 +1,4 @@
-import { ruleReferences, type CelRule, type RuleReferences } from './cel';
+import { ruleReferences, stripStringLiterals, unescapeCelName, type CelRule, type RuleReferences } from './cel';
 import type { Problem } from '../../kube/errors';
 import { isObject } from '../../kube/kube-object';
 import { childNodes, walkSchema, type SchemaNode, type VisitedNode } from './schema-nodes';
@@ -30,13 +30,25 @@ export function nodeRuleProblems(visited: VisitedNode): Problem[] {
   const rules = (visited.node['x-kubernetes-validations'] ?? []) as readonly CelRule[];
   return rules.flatMap((rule) => {
     const form = ruleSyntaxProblems(visited, rule);
-    return form.length > 0 ? form : [...enclosingListProblems(visited, rule), ...unboundedReadProblems(visited, rule)];
+    if (form.length > 0) return form;
+    return [
+      ...unknownFieldProblems(visited, rule),
+      ...enclosingListProblems(visited, rule),
+      ...unboundedReadProblems(visited, rule),
+    ];
   });
 }
 
 function ruleSyntaxProblems({ node, path }: VisitedNode, { rule, message, fieldPath }: CelRule): Problem[] {
   const problems: Problem[] = [];
   if (rule.trim() === '') problems.push({ path, message: 'a CEL rule is empty' });
+  const bracket = unbalancedBracket(rule);
+  if (bracket !== undefined) {
+    problems.push({
+      path,
+      message: `the rule ${rule} has a "${bracket}" without its other half; the server could not read it`,
+    });
+  }
   if (message.trim() === '' || /[\n\r]/.test(message) || message.length > 2048) {
     problems.push({ path, message: `the message of the rule ${rule} must be one line of at most 2048 characters` });
   }
@@ -47,6 +59,51 @@ function ruleSyntaxProblems({ node, path }: VisitedNode, { rule, message, fieldP
     });
   }
   return problems;
+}
+
+/** The first bracket of a rule that has no other half. Rules with escapes, raw or long strings are left to the server. */
+function unbalancedBracket(rule: string): string | undefined {
+  if (/\\|\/\/|'''|"""/.test(rule)) return undefined;
+  const closing: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
+  const open: string[] = [];
+  for (const [bracket] of stripStringLiterals(rule).matchAll(/[()[\]{}]/g)) {
+    if (bracket in closing) open.push(bracket);
+    else if (closing[open.pop() ?? ''] !== bracket) return bracket;
+  }
+  return open.at(-1);
+}
+
+/**
+ * Paths from `self` and `oldSelf` in a rule that lead to no field: the server would not compile it. Only what is
+ * certain: objects whose schema names their fields, and no further than a call, an index or a map.
+ */
+function unknownFieldProblems({ node, path, above }: VisitedNode, { rule, optionalOldSelf }: CelRule): Problem[] {
+  const isRoot = above.length === 0 && path === '';
+  const reads = stripStringLiterals(rule).matchAll(/(?<![.\w])(self|oldSelf)((?:[.][A-Za-z_]\w*)+)(\s*\()?/g);
+  const problems = new Map<string, Problem>();
+  for (const [, root = '', steps = '', call] of reads) {
+    // An optional value, which has methods alone.
+    if (root === 'oldSelf' && optionalOldSelf === true) continue;
+    const names = steps.slice(1).split('.');
+    const fields = call === undefined ? names : names.slice(0, -1);
+    let at: SchemaNode = node;
+    for (const [i, name] of fields.entries()) {
+      const isOpen =
+        at['x-kubernetes-preserve-unknown-fields'] === true || at['x-kubernetes-embedded-resource'] === true;
+      if (isOpen || !isObject(at.properties) || at.additionalProperties !== undefined) break;
+      const field = unescapeCelName(name);
+      if (isRoot && i === 0 && (field === 'apiVersion' || field === 'kind')) break;
+      const next = Object.hasOwn(at.properties, field) ? at.properties[field] : undefined;
+      if (!isObject(next)) {
+        const has = Object.keys(at.properties).join(', ');
+        const message = `the rule ${rule} reads ${[root, ...names.slice(0, i + 1)].join('.')}, which is no field; ${[root, ...names.slice(0, i)].join('.')} has ${has === '' ? 'none' : has}`;
+        problems.set(message, { path, message });
+        break;
+      }
+      at = next;
+    }
+  }
+  return [...problems.values()];
 }
 
 function fieldExists(node: SchemaNode, fieldPath: string): boolean {

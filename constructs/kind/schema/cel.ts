@@ -172,7 +172,7 @@ export function stripStringLiterals(rule: string): string {
 /**
  * The name of a field in the schema, from its escaped form in CEL. Source: KEP-2876, "Field path escaping".
  */
-function unescapeCelName(name: string): string {
+export function unescapeCelName(name: string): string {
   return name
     .replaceAll('__dot__', '.')
     .replaceAll('__dash__', '-')

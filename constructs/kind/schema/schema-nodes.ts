@@ -55,6 +55,7 @@ export function toStructuralNode(json: MutableSchemaNode, path: string, problems
   }
   const typed = node.type === 'integer' ? normalizeIntegerBounds(node) : dropUnlimitedBounds(node);
   checkStrings(typed, report);
+  checkSizes(typed, report);
   return sortKeywords({ ...typed, ...structuralChildren(typed, path, problems) });
 }
 
@@ -229,6 +230,15 @@ function toInclusiveBound(
   if (typeof bound !== 'number') return undefined;
   if (exclusive) return towards(bound) + step;
   return Number.isInteger(bound) ? bound : towards(bound) + step;
+}
+
+/** The server cannot read other sizes. */
+function checkSizes(node: Keywords, report: (message: string) => void): void {
+  for (const keyword of ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties']) {
+    const size = node[keyword];
+    if (size !== undefined && !Number.isSafeInteger(size))
+      report(`${keyword} ${JSON.stringify(size)} must be an integer`);
+  }
 }
 
 function dropUnlimitedBounds(node: MutableSchemaNode): MutableSchemaNode {
