@@ -95,6 +95,12 @@ async function names({ http }: Member): Promise<readonly string[]> {
   return members.map(({ name }) => name).sort();
 }
 
+/** How many other members a member is connected to. */
+async function activePeers({ metrics }: Member): Promise<number> {
+  const text = await (await fetch(`http://${HOST}:${metrics}/metrics`)).text();
+  return text.split('\n').filter((line) => /^etcd_network_active_peers\{.*\} 1$/.test(line)).length;
+}
+
 /** Runs shell with the functions on the machine of a member. @param as - the name in its folder */
 function run(
   shell: readonly string[],
@@ -164,7 +170,9 @@ test('a member is found by its name and its address, leaves where etcd lets it, 
   expect(asked(1)).toMatchObject({ ok: false, reason: 'Down' });
 
   // Without the third, the second is needed.
-  running.get(three.name)!.signal('SIGSTOP');
+  await running.get(three.name)!.kill();
+  // Until etcd has noticed, it would let the second leave, and then have no majority.
+  await waitFor(async () => (await activePeers(one)) === 1, { describe: 'etcd to miss the third', timeout: 30_000 });
   await waitFor(() => run(shell, `${hosts(one)}${LEAVE}`, { as: two.name }).message?.includes('unhealthy') === true, {
     describe: 'etcd to refuse',
     timeout: 30_000,
