@@ -14,11 +14,12 @@ import { removeTemporaryFiles } from '../image/temporary-files';
 import { cacheFolder } from '../local';
 import { undefinedIfMissing } from '../local/assets/errors';
 import { progressToStderr, progressToTerminal, size, whileSlow } from '../local/assets/progress';
+import { imageMap } from './bundle/image-map';
 import { DEFAULT_BASE, baseOf, type BaseArgument, type BuildArguments } from './build-arguments';
 import { CliError, InterruptedError, UsageError } from './errors';
 import { printJson } from './flags';
 import { bundleOperator } from './operator-bundle';
-import { programName, type Project, type ProjectOperator } from './project';
+import { kindredFolder, programName, type Project, type ProjectOperator } from './project';
 import { defaultImageOf, requiredOperator } from './project-platform';
 
 /** What `kindred build --output=json` prints. */
@@ -155,8 +156,10 @@ async function layersFor(
   const bundle = await bundleOperator(project, operator);
   const program = programName(project, operator);
   const notices = await readFile(`${bundle}.LEGAL.txt`).catch(undefinedIfMissing);
+  const map = imageMap(await readFile(`${bundle}.map`, 'utf8'), { bundle, root: project.root, kindred: kindredFolder });
   const top = await layerOf([
     textFile(`/${program}.cjs`, await readFile(bundle)),
+    textFile(`/${program}.cjs.map`, Buffer.from(map)),
     ...(notices === undefined ? [] : [textFile(`/${program}.cjs.LEGAL.txt`, notices)]),
   ]);
   const read = await Promise.all(binaries.map(readBinary));

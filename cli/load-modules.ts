@@ -1,6 +1,7 @@
 import { createRequire, Module } from 'node:module';
 import path from 'node:path';
 import type { AnyKind } from '../constructs/kind/kind';
+import { setProgramStacks } from '../constructs/kube/function-error';
 import { codeOf, isError } from '../local/assets/errors';
 import { libraryConstructs } from './bundle/library';
 import { compile, sourcesIn } from './compile';
@@ -93,6 +94,7 @@ function evaluate(
   const filename = bundleFile(root);
   // Errors of the kinds name the line in the source, here and when children are rendered.
   process.setSourceMapsEnabled(true);
+  setProgramStacks({ root, toSources: (stack) => stack });
   const paths = createRequire(filename).resolve.paths('kindred') ?? [];
   const module = Object.assign(new Module(filename), { filename, paths }) as TextModule;
   try {

@@ -61,6 +61,7 @@ export { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from './
 // Rendering and checking objects.
 export { ConversionError, InvalidObjectError, KindDefinitionError, RenderError, type Problem } from './kube/errors';
 export { renderChildren, renderShared, type ActiveSeed, type RenderedChild, type RenderOptions } from './kind/render';
+export { KindFunctionError } from './kube/function-error';
 export { validateObject } from './kind/validate';
 
 // Versions.

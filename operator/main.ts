@@ -18,6 +18,7 @@ import { OperatorMetrics } from './metrics/operator-metrics';
 import { optionsFromArguments, type EffectEngineFactory, type GivenEffects } from './operator-options';
 import { StartupError, VERSION, installShutdown, setV8Flags } from './process/lifecycle';
 import { createLogger } from './process/logger';
+import { reportSourceLines } from './process/program-stacks';
 
 /** How long an operator may take to stop, in milliseconds; below the kubelet's 30 s. */
 const ORDERLY_STOP_MS = 25_000;
@@ -121,6 +122,7 @@ export async function runProgram(args: OperatorArguments, effects?: GivenEffects
  */
 export function runMain(name: string, program: () => Promise<void>): void {
   setV8Flags();
+  reportSourceLines();
   program().catch((error: unknown) => {
     const expected = [UsageError, KubeconfigError, StartupError].some((known) => error instanceof known);
     process.stderr.write(`${name}: ${describe(error, expected)}\n`);

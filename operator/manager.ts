@@ -14,7 +14,7 @@ import { StartupError } from './process/lifecycle';
 import { startHealthServer, type HealthServer } from './process/health-server';
 import { processIdentity } from './leader/lease';
 import { LeaderElector } from './leader/leader-election';
-import type { Logger } from './process/logger';
+import { withoutCause, type Logger } from './process/logger';
 import type { OperatorMetrics } from './metrics/operator-metrics';
 import { serveConversion, type ConversionServer, type WebhookOptions } from './webhook/conversion-server';
 
@@ -219,7 +219,11 @@ function makeControllers(
       projection: caches.projection,
       record,
       ...(kind.effects.length > 0 && {
-        effects: effects?.of(kind, { client, record, enqueue: wake, getCached: current, assertMayRun }),
+        effects: effects?.of(kind, {
+          ...{ client, record, enqueue: wake, getCached: current, assertMayRun },
+          onPlanError: ({ metadata }, error) =>
+            log.error({ key: objectKey(metadata), err: withoutCause(error) }, 'a plan ended unexpectedly'),
+        }),
       }),
       onWrite: ({ type, ref, ...write }) => log.debug({ ...write, type: typeKey(type), ...ref }, 'wrote a child'),
       now: () => `${new Date().toISOString().slice(0, 19)}Z`,

@@ -11,6 +11,8 @@ export const nodeBundle = {
   format: 'cjs',
   minifySyntax: true,
   sourcemap: 'linked',
+  // Only lines are looked up in the maps, and an image has them too.
+  sourcesContent: false,
   legalComments: 'linked',
 } satisfies BuildOptions;
 

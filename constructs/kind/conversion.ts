@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { ANNOTATION_PREFIX } from '../kube/envelope';
-import { errorMessage, ConversionError, type Problem } from '../kube/errors';
+import { ConversionError, type Problem } from '../kube/errors';
+import { describeThrown } from '../kube/function-error';
 import { isObject, type KubeObject, type ObjectMeta } from '../kube/kube-object';
 import type { AnyKind } from './kind';
 import { completedSpecs, applyDefaults } from './incomplete-spec';
@@ -254,7 +255,7 @@ class ConversionStep {
     try {
       return other?.[name](typed);
     } catch (error) {
-      const message = `${name} of ${String(other?.version)} threw ${errorMessage(error)}`;
+      const message = `${name} of ${String(other?.version)} threw ${describeThrown(error)}`;
       throw this.toConversionError([{ path: 'spec', message }], error);
     }
   }

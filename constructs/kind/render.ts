@@ -1,6 +1,7 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { Construct, IConstruct } from 'constructs';
 import { errorMessage, RenderError } from '../kube/errors';
+import { callKindFunction } from '../kube/function-error';
 import type { AnyKind, KindObject } from './kind';
 import type { KubeObject, ObjectMeta } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
@@ -72,8 +73,8 @@ export function renderDefaulted<K extends AnyKind>(
 ): readonly RenderedChild[] {
   const readable = guardStatusAccess(kind, self);
   const addChildren = (scope: Construct): void => kind.children(scope, readable);
-  const manifests = synthesize(self, kind.owns, addChildren, options);
-  return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, type, manifests) }));
+  const manifests = synthesize(self, { name: `${kind.kind}.children`, owns: kind.owns, addChildren }, options);
+  return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, self, type, manifests) }));
 }
 
 /** A shared group of a kind, and the key that an object names in it. */
@@ -89,7 +90,10 @@ export interface SharedKey {
  */
 export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
   const readable = guardStatusAccess(kind, self);
-  return kind.shared.map((group) => ({ group, key: group.key(readable) }));
+  return kind.shared.map((group) => {
+    const name = `${kind.kind}.shared.${group.name}.key`;
+    return { group, key: callKindFunction(describeObject(self), name, () => group.key(readable)) };
+  });
 }
 
 /**
@@ -106,7 +110,9 @@ export function renderShared(
 ): readonly RenderedChild[] {
   const metadata: ObjectMeta = { name: `${group.name} "${key}"`, ...(namespace === undefined ? {} : { namespace }) };
   const standIn = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
-  const manifests = synthesize(standIn, group.owns, (scope) => group.children(scope, key), options);
+  const name = `${kind.kind}.shared.${group.name}.children`;
+  const addChildren = (scope: Construct): void => group.children(scope, key);
+  const manifests = synthesize(standIn, { name, owns: group.owns, addChildren }, options);
   return manifests.map((child) => ({ ...child, seeds: [] }));
 }
 
@@ -138,17 +144,25 @@ interface SynthesizedChild {
   readonly manifest: KubeObject;
 }
 
+/** A function of a kind that adds children to a scope. */
+interface ChildrenFunction {
+  /** For errors: `HelloApp.children`. */
+  readonly name: string;
+  readonly owns: readonly ResourceType[];
+  readonly addChildren: (scope: Construct) => void;
+}
+
 function synthesize(
   owner: KubeObject,
-  owns: readonly ResourceType[],
-  addChildren: (scope: Construct) => void,
+  { name, owns, addChildren }: ChildrenFunction,
   { isPlaceholder = () => false }: RenderOptions,
 ): readonly SynthesizedChild[] {
   const { namespace } = owner.metadata;
   const subject = describeObject(owner);
-  const chart = new ChildrenChart(new App(), 'children', namespace === undefined ? {} : { namespace });
+  const chart = new ChildrenChart(subject, namespace);
   const seen = new Set<string>();
-  return synthManifests(subject, chart, addChildren).map(({ manifest, props }) => {
+  callKindFunction(subject, name, () => addChildren(chart));
+  return synthManifests(subject, chart).map(({ manifest, props }) => {
     const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
     checkListKeys(subject, type, manifest);
@@ -160,8 +174,16 @@ function synthesize(
 
 /** Rejects children without a name: a generated name would be the same for every object of the kind. */
 class ChildrenChart extends Chart {
+  constructor(
+    private readonly subject: string,
+    namespace: string | undefined,
+  ) {
+    super(new App(), 'children', namespace === undefined ? {} : { namespace });
+  }
+
   override generateObjectName(child: ApiObject): string {
-    throw new TypeError(`the ${child.kind} at ${child.node.path} needs a metadata.name`);
+    const problem = `the ${child.kind} at ${child.node.path} needs a metadata.name`;
+    throw new RenderError(this.subject, `its children cannot be rendered: ${problem}`);
   }
 }
 
@@ -172,13 +194,8 @@ interface SynthesizedManifest {
 }
 
 /** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
-function synthManifests(
-  subject: string,
-  chart: Chart,
-  addChildren: (scope: Construct) => void,
-): readonly SynthesizedManifest[] {
+function synthManifests(subject: string, chart: Chart): readonly SynthesizedManifest[] {
   try {
-    addChildren(chart);
     assertNoDependencies(subject, chart);
     return chart.node
       .findAll()
@@ -244,10 +261,18 @@ function checkIdentity(
   seen.add(id);
 }
 
-function activeSeeds(kind: AnyKind, type: ResourceType, siblings: readonly SynthesizedChild[]): readonly ActiveSeed[] {
+function activeSeeds(
+  kind: AnyKind,
+  self: KubeObject,
+  type: ResourceType,
+  siblings: readonly SynthesizedChild[],
+): readonly ActiveSeed[] {
   return kind.seeds
     .filter((seed) => isType(seed.of, type) && siblings.some((sibling) => isType(seed.writer, sibling.type)))
-    .map(({ path, keep = () => true }) => ({ path, keep }));
+    .map(({ path, keep = () => true }) => ({
+      path,
+      keep: (live) => callKindFunction(describeObject(self), `${kind.kind}.seeds.keep`, () => keep(live)),
+    }));
 }
 
 function isType(a: ResourceType, b: ResourceType): boolean {

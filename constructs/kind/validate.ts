@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { InvalidObjectError, type Problem } from '../kube/errors';
+import { callKindFunction } from '../kube/function-error';
 import { isObject, type KubeObject } from '../kube/kube-object';
 import { nameProblem } from '../kube/names';
 import type { AnyKind, KindObject } from './kind';
@@ -50,7 +51,9 @@ export function objectProblems(kind: AnyKind, object: KubeObject): readonly Prob
  */
 export function parseSpec<K extends AnyKind>(kind: K, object: KubeObject): KindObject<K>['spec'] {
   const written = object.spec === undefined ? {} : object.spec;
-  const parsed = specSchema(kind).safeParse(written);
+  const parsed = callKindFunction(describeObject(object), `${kind.kind}.spec`, () =>
+    specSchema(kind).safeParse(written),
+  );
   if (parsed.success) return parsed.data;
   throw new InvalidObjectError(describeObject(object), problemsFromZodError(parsed.error, written));
 }

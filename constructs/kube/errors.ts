@@ -68,7 +68,7 @@ export class ConversionError extends Error {
 
 /** A kind's own code rendered something it must not: an unnamed child, one outside `owns`, two of one name. */
 export class RenderError extends Error {
-  override readonly name = 'RenderError';
+  override readonly name: string = 'RenderError';
   constructor(
     readonly object: string,
     message: string,

@@ -9,7 +9,7 @@ import type { CacheView } from '../informer/cache-view';
 import type { CacheEvent, CacheHandler } from '../informer/projection';
 import { NotLeaderError } from '../leader/leader-election';
 import type { ControllerMetrics, ReconcileOutcome } from '../metrics/controller-metrics';
-import type { Logger } from '../process/logger';
+import { withoutCause, type Logger } from '../process/logger';
 import { DeletedCompletions } from '../reconcile/completions';
 import type { ReconcileResult, ReconcileContext } from '../reconcile/context';
 import { classify } from '../reconcile/problems';
@@ -214,7 +214,9 @@ export class Controller {
     try {
       const next = await this.reconcile(parseQueueKey(key));
       if (this.awaited.set(key, next.awaited ?? [], since)) this.add(key);
-      if (next.failed !== undefined) logger.warn({ key, ...next.failed }, 'not as the spec says');
+      const { failed, thrown } = next;
+      const err = thrown && { err: withoutCause(thrown) };
+      if (failed !== undefined) logger.warn({ key, ...failed, ...err }, 'not as the spec says');
       if (next.action === 'retry') queue.addRateLimited(key);
       else queue.forget(key);
       if (next.requeueAfterMs !== undefined) queue.addAfter(key, next.requeueAfterMs);
@@ -270,7 +272,7 @@ export class Controller {
     const id = sharedId(target.group, target.namespace, target.key);
     for (const ref of this.index.objects(id)) await this.staleOwners.verify(ref);
     const objects = this.index.objects(id).flatMap((ref) => this.context.objects.get(ref)?.object ?? []);
-    const { state, retry, requeueAfterMs, awaited, failed } = await reconcileShared(this.context, {
+    const { state, retry, requeueAfterMs, awaited, failed, thrown } = await reconcileShared(this.context, {
       ...target,
       objects,
     });
@@ -281,7 +283,7 @@ export class Controller {
       // Read again: an object that was added meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));
     }
-    return { action: retry ? 'retry' : 'wait', requeueAfterMs, awaited, failed };
+    return { action: retry ? 'retry' : 'wait', requeueAfterMs, awaited, failed, thrown };
   }
 }
 

@@ -4,9 +4,11 @@ import { open, realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import type { InputReader } from '../../constructs/kind/effects';
 import { errorMessage } from '../../constructs/kube/errors';
+import { callKindFunction } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { owned, typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { resolveReads, type ObjectKeyRef, type Read } from '../../constructs/kind/reads';
+import { describeObject } from '../../constructs/kind/validate';
 import type { ApiClient, ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
 import { missingRule, withStop } from './forbidden';
@@ -69,7 +71,8 @@ export class EffectInputReader {
   ): Promise<HashedInputReader> {
     const objects = new Map<string, KubeObject>();
     const digests = new Map<string, string>();
-    for (const { type, ref } of resolveReads(reads, self)) {
+    const named = callKindFunction(describeObject(self), `${self.kind}.reads`, () => resolveReads(reads, self));
+    for (const { type, ref } of named) {
       const object = await this.objectAt(type, ref, self, { isDeclared: true }).catch((error: unknown) => {
         if (optional && (error instanceof PlanError || (error instanceof ApiError && error.code === 403)))
           return undefined;

@@ -7,9 +7,11 @@ import {
 } from '../../constructs/kind/effects';
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
+import { callKindFunction, KindFunctionError } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { resolveReads } from '../../constructs/kind/reads';
 import { withDefaults } from '../../constructs/kind/render';
+import { describeObject } from '../../constructs/kind/validate';
 import type { Readiness } from '../status/conditions';
 import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
@@ -54,6 +56,8 @@ export interface EffectReconcilerOptions {
   readonly getCached: (object: KubeObject) => KubeObject | undefined;
   /** Throws when this process must start nothing, because it does not lead any more. */
   readonly assertMayRun: () => void;
+  /** Called with what a plan threw unexpectedly. @default nothing is logged */
+  readonly onPlanError?: (object: KubeObject, error: KindFunctionError) => void;
 }
 
 /**
@@ -86,7 +90,7 @@ export class EffectReconciler implements Effects {
     }
     // A lost state does not matter if there is nothing to undo.
     const { kind } = this.options;
-    if (selectEffects(kind.effects, withDefaults(kind, object), 'remove').length === 0) return false;
+    if (this.effectsOf(withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
     // A restored Secret must be read.
     this.states.invalidate(object);
@@ -146,7 +150,7 @@ export class EffectReconciler implements Effects {
 
   async reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult> {
     const memory = await this.states.of(object);
-    const effects = selectEffects(this.options.kind.effects, self, phase);
+    const effects = this.effectsOf(self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
     const lastIdleResult = memory.lastIdleResult?.generation === generation ? memory.lastIdleResult : undefined;
@@ -188,6 +192,16 @@ export class EffectReconciler implements Effects {
     });
   }
 
+  private effectsOf(self: KindObject<AnyKind>, phase: EffectPhase): readonly AnyEffect[] {
+    const { kind } = this.options;
+    return this.call(self, 'when', () => selectEffects<KindObject<AnyKind>>(kind.effects, self, phase));
+  }
+
+  /** Calls functions of the kind's effects. @param name - `when`, or `up.input` for one effect's */
+  private call<T>(self: KindObject<AnyKind>, name: string, call: () => T): T {
+    return callKindFunction(describeObject(self), `${this.options.kind.kind}.effects.${name}`, call);
+  }
+
   /**
    * The run of an object, if any. A queued run that is no longer wanted is dropped, so that it delays
    * nothing.
@@ -215,11 +229,14 @@ export class EffectReconciler implements Effects {
     try {
       // A removal must not depend on objects that may be deleted by now: the state has what it needs.
       const optional = effect.phase === 'remove';
-      const reader = await reads.reader(kind.reads, self as never, effect.files?.(self) ?? [], { optional });
-      run = buildEffectRun(effect, self, reader);
+      const files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);
+      const reader = await reads.reader(kind.reads, self as never, files, { optional });
+      run = this.call(self, `${effect.name}.input`, () => buildEffectRun(effect, self, reader));
       seen = reader.contentHash;
-    } catch (error) {
-      if (!(error instanceof PlanError)) throw error;
+    } catch (thrown) {
+      // What is read for an input may be missing.
+      const error = thrown instanceof KindFunctionError ? thrown.cause : thrown;
+      if (!(error instanceof PlanError)) throw thrown;
       const { reason, message } = error;
       const state = error.details.isTerminal === true ? 'stalled' : 'failing';
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';

@@ -1,6 +1,9 @@
 import { errorMessage } from '../../constructs/kube/errors';
 import type { EffectRun } from '../../constructs/kind/effects';
+import { KindFunctionError } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
+import { describeObject } from '../../constructs/kind/validate';
+import { ApiError, TransportError } from '../client/errors';
 import { NotLeaderError } from '../leader/leader-election';
 import type { Clock } from '../process/clock';
 import { truncate } from '../process/truncate';
@@ -168,6 +171,8 @@ interface RunEffectOptions {
   readonly superseded: readonly string[];
   /** Called with status fields to keep. */
   readonly onStatus: (status: StatusFields) => void;
+  /** Called with what the plan threw unexpectedly. @default nothing is logged */
+  readonly onPlanError?: (object: KubeObject, error: KindFunctionError) => void;
 }
 
 /**
@@ -202,7 +207,7 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
       await saveOutcome(options, { state: 'interrupted', message: error.message });
       return;
     }
-    const failure = toRunFailure(error, object);
+    const failure = toRunFailure(error, options);
     const { reason, message, isTerminal, status } = failure;
     if (status !== undefined) options.onStatus(status);
     record(object, { type: 'Warning', action, reason, message: truncate(`${run.name}: ${message}`, 1024) });
@@ -303,16 +308,23 @@ function saveRecord(
 }
 
 /** Why a run failed. Where a permission is missing, the message says which, and where it is granted. */
-function toRunFailure(error: unknown, object: KubeObject): RunFailure {
+function toRunFailure(error: unknown, { object, run, onPlanError }: RunEffectOptions): RunFailure {
   const rule = missingRule(error, object);
-  const said = errorMessage(error);
   // What was read by `secret` says it already.
-  const message = rule === undefined || said.includes(rule) ? said : `${withStop(said)} ${rule}`;
+  const withRule = (said: string): string =>
+    rule === undefined || said.includes(rule) ? said : `${withStop(said)} ${rule}`;
   if (error instanceof PlanError) {
     const { isTerminal = false, status } = error.details;
+    const message = withRule(error.message);
     return { reason: error.reason, message, isTerminal, ...(status === undefined ? {} : { status }) };
   }
-  return { reason: rule === undefined ? 'ErrRun' : 'ErrForbidden', message, isTerminal: false };
+  const reason = rule === undefined ? 'ErrRun' : 'ErrForbidden';
+  // What the cluster answered says all of it.
+  if (error instanceof ApiError || error instanceof TransportError)
+    return { reason, message: withRule(error.message), isTerminal: false };
+  const failure = new KindFunctionError(describeObject(object), run.plan, error);
+  onPlanError?.(object, failure);
+  return { reason, message: withRule(failure.summary), isTerminal: false };
 }
 
 interface RunFailure {

@@ -38,6 +38,12 @@ export function createLogger(options: LoggerOptions = {}): Logger {
   );
 }
 
+/** An error for the field `err` whose stack has its causes already. */
+export function withoutCause({ name, message, stack }: Error): object {
+  // Without a prototype the line has the error's name as its type.
+  return Object.assign(Object.create(null) as object, { name, message, stack });
+}
+
 const secretFields = [
   'authorization',
   'cookie',

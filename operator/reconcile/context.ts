@@ -1,5 +1,6 @@
 import type { EffectPhase } from '../../constructs/kind/effects';
 import type { AnyKind, KindObject, Reason } from '../../constructs/kind/kind';
+import type { KindFunctionError } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import type { CacheView } from '../informer/cache-view';
@@ -65,6 +66,8 @@ export interface ReconcileResult {
   readonly requeueAfterMs?: number;
   /** What is wrong, for metrics and logs. */
   readonly failed?: Reason;
+  /** What a function of the kind threw, for the log. */
+  readonly thrown?: KindFunctionError;
   /** Run again when anything happens to one of these names. */
   readonly awaited?: readonly AwaitedName[];
 }
@@ -178,4 +181,6 @@ interface EffectHost {
   readonly enqueue: (object: KubeObject) => void;
   readonly getCached: (object: KubeObject) => KubeObject | undefined;
   readonly assertMayRun: () => void;
+  /** Logs what a plan threw unexpectedly. @default nothing is logged */
+  readonly onPlanError?: (object: KubeObject, error: KindFunctionError) => void;
 }

@@ -8,8 +8,10 @@ import {
   type RenderedChild,
   type SharedKey,
 } from '../../constructs/kind/render';
+import { describeObject } from '../../constructs/kind/validate';
 import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
-import { errorMessage, InvalidObjectError, RenderError } from '../../constructs/kube/errors';
+import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
+import { callKindFunction, KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { claimOf, isPaused } from '../apply/ownership';
@@ -143,15 +145,20 @@ function missingFinalizerFindings(
 function recordSyncedEvent({ kind, record }: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
   if (kind.syncedEvent === undefined || applied.readiness !== undefined) return;
   if (self.status?.observedGeneration === self.metadata.generation && !applied.wrote) return;
-  record(self, { type: 'Normal', action: 'Sync', ...kind.syncedEvent(self) });
+  const event = callOf(kind, self, 'syncedEvent', () => kind.syncedEvent?.(self));
+  if (event !== undefined) record(self, { type: 'Normal', action: 'Sync', ...event });
 }
 
 function defaultReadiness({ kind }: ReconcileContext, { self }: Rendered): Readiness {
-  const { reason, message } = kind.readyReason?.(self) ?? {
+  const { reason, message } = callOf(kind, self, 'readyReason', () => kind.readyReason?.(self)) ?? {
     reason: 'Ready',
     message: 'All children are applied and current.',
   };
   return { state: 'ready', reason, message };
+}
+
+function callOf<T>({ kind }: AnyKind, self: KubeObject, name: string, call: () => T): T {
+  return callKindFunction(describeObject(self), `${kind}.${name}`, call);
 }
 
 /** What was observed of an object's children. */
@@ -187,7 +194,8 @@ function observeChildren(context: ReconcileContext, rendered: Rendered, owner: K
   const unseen = awaited.filter(({ live }) => live.length === 0).map(({ child }) => child);
   const liveShared = shared.flatMap(standing);
   const live = [...own.flatMap((one) => one.live), ...liveShared];
-  const observed = kind.observe?.({ self, children: observedChildren(live) }) ?? {};
+  const observed =
+    callOf(kind, self, 'observe', () => kind.observe?.({ self, children: observedChildren(live) })) ?? {};
   const now = Date.parse(context.now());
   const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
   const states = judged.map((object) => ({ object, state: childState(object, now) }));
@@ -238,6 +246,8 @@ interface StatusFindings {
   readonly retry: boolean;
   /** Run again after this long, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
+  /** What a function of the kind threw. */
+  readonly thrown?: KindFunctionError;
 }
 
 function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusFindings {
@@ -247,9 +257,15 @@ function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusF
 
 function renderErrorFindings({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): StatusFindings {
   const reason = error instanceof InvalidObjectError ? 'ErrInvalidSpec' : 'ErrRender';
-  const message = errorMessage(error);
+  const message = statusMessage(error);
   record(object, { type: 'Warning', action: 'Render', reason, message });
-  return { readiness: { state: 'stalled', reason, message }, observed: ownStatus(kind, object), retry: false };
+  const thrown = error instanceof KindFunctionError ? { thrown: error } : {};
+  return {
+    readiness: { state: 'stalled', reason, message },
+    observed: ownStatus(kind, object),
+    retry: false,
+    ...thrown,
+  };
 }
 
 function reportError(
@@ -257,7 +273,7 @@ function reportError(
   object: KubeObject,
   error: unknown,
 ): Promise<ReconcileResult> | ReconcileResult {
-  // Shared children are rendered again to be observed.
+  // Children are observed, and those that are shared are rendered again for that.
   if (error instanceof RenderError) return reportStatus(context, object, renderErrorFindings(context, object, error));
   const { kind, reason, message } = classify(error);
   if (kind === 'stale') throw error;
@@ -277,13 +293,14 @@ async function reportStatus(
   object: KubeObject,
   found: StatusFindings,
 ): Promise<ReconcileResult> {
-  const { retry, requeueAfterMs, ...write } = found;
+  const { retry, requeueAfterMs, thrown, ...write } = found;
   const { readiness } = found;
   const held = await writeStatus(context, { object, ...write });
   const bad = readiness.state === 'failing' || readiness.state === 'stalled';
   const next: ReconcileResult = {
     action: retry ? 'retry' : 'wait',
     ...(bad ? { failed: { reason: readiness.reason, message: readiness.message } } : {}),
+    ...(thrown === undefined ? {} : { thrown }),
     ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
   return withStatusBackoff(next, held);

@@ -1,4 +1,4 @@
-import { errorMessage } from '../../constructs/kube/errors';
+import { KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import { ownerReference, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
@@ -41,6 +41,8 @@ export interface SharedResult {
   readonly awaited: readonly AwaitedName[];
   /** Why its children cannot be rendered. */
   readonly failed?: Reason;
+  /** What a function of the kind threw. */
+  readonly thrown?: KindFunctionError;
 }
 
 /**
@@ -94,8 +96,10 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
 }
 
 function renderErrorResult(error: unknown): SharedResult {
-  const failed = { reason: 'ErrRender', message: errorMessage(error) };
-  return { state: { state: 'failed', readiness: { state: 'stalled', ...failed } }, retry: false, awaited: [], failed };
+  const failed = { reason: 'ErrRender', message: statusMessage(error) };
+  const thrown = error instanceof KindFunctionError ? { thrown: error } : {};
+  const state = { state: 'failed', readiness: { state: 'stalled', ...failed } } as const;
+  return { state, retry: false, awaited: [], failed, ...thrown };
 }
 
 /**

@@ -91,6 +91,16 @@ test('an image has the bundle, the labels, and a name', async () => {
   expect(`blobs/${sha256(layer).replace(':', '/')}`).toBe(Layers.at(-1));
   const bundle = execFileSync('tar', ['-xO', 'operator.cjs'], { input: layer, maxBuffer: 1e9 });
   expect(bundle.equals(readFileSync(join(root, 'dist', 'operator.cjs')))).toBe(true);
+  const map = JSON.parse(
+    execFileSync('tar', ['-xO', 'operator.cjs.map'], { input: layer, encoding: 'utf8', maxBuffer: 1e9 }),
+  ) as {
+    readonly sources: readonly string[];
+  };
+  expect(map.sources).toEqual(
+    expect.arrayContaining(['constructs/kinds/hello-app.ts', 'node_modules/cdk8s/src/chart.ts']),
+  );
+  expect(map.sources.filter((source) => /^\.\.|^\//.test(source))).toEqual([]);
+  expect(map).not.toHaveProperty('sourcesContent');
 });
 
 const canChangeRoot = process.platform === 'linux' && process.getuid?.() === 0;

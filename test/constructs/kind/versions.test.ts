@@ -168,7 +168,7 @@ describe('refused, with kind, object and field', () => {
       () => {
         throw new Error('no');
       },
-      'spec: toCurrent of v1beta1 threw no',
+      'spec: toCurrent of v1beta1 threw Error: no (versions.test.ts:',
     ],
     ['a result that does not fit the current schema', () => ({ a: 11 }), 'spec.a: Too big'],
   ])('%s', (_, toCurrent, message) => {
