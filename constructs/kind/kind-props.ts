@@ -91,8 +91,8 @@ export interface KindProps<
   /**
    * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. Rendering rejects
    * `addDependency`, which the operator does not follow, and lists of built-in types that hold a key twice,
-   * which the server refuses at every apply, and metadata that only the server or the operator sets. In a kind
-   * without effects it also rejects reading `self.status`,
+   * which the server refuses at every apply, and metadata that only the server or the operator sets. The operator
+   * stops what has not returned after 5 s. In a kind without effects, rendering also rejects reading `self.status`,
    * which only `observe` writes, from the children. A Secret's `stringData` is rendered as `data`.
    */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;

@@ -26,7 +26,8 @@ export class KindFunctionError extends RenderError {
     super(object, summary, { cause });
     this.summary = summary;
     const frames = framesOf(stack);
-    if (frames !== '') this.stack = `${this.name}: ${this.message}\n${frames}`;
+    const head = `${this.name}: ${this.message}`;
+    this.stack = frames === '' ? head : `${head}\n${frames}`;
   }
 }
 
@@ -38,12 +39,27 @@ export class KindFunctionError extends RenderError {
  * @throws KindFunctionError when it throws; RenderError as it is, which says what is wrong already
  */
 export function callKindFunction<T>(object: string, name: string, call: () => T): T {
+  const outer = running;
+  running = name;
   try {
-    return call();
+    const result = call();
+    running = outer;
+    return result;
   } catch (error) {
+    running = outer;
     if (error instanceof RenderError) throw error;
     throw new KindFunctionError(object, name, error);
   }
+}
+
+/** The function that is being called. */
+let running: string | undefined;
+
+/** The function that was being called when V8 was told to stop, which runs no `catch`; undefined: none. */
+export function takeRunningFunction(): string | undefined {
+  const name = running;
+  running = undefined;
+  return name;
 }
 
 /** What was thrown, and where in the author's files: `TypeError: x is not a function (website.ts:42:18)`. */

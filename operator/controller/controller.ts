@@ -13,6 +13,7 @@ import { withoutCause, type Logger } from '../process/logger';
 import { DeletedCompletions } from '../reconcile/completions';
 import type { ReconcileResult, ReconcileContext } from '../reconcile/context';
 import { classify } from '../reconcile/problems';
+import { FunctionLimits } from '../reconcile/function-limits';
 import { reconcileObject } from '../reconcile/reconcile-object';
 import { reconcileShared } from '../reconcile/reconcile-shared';
 import { SharedKeyIndex, sharedId, type SharedState } from '../reconcile/shared-keys';
@@ -42,7 +43,7 @@ const LONGEST_OUTAGE_DELAY_MS = 30_000;
 const MAX_QUIET_STALE_RETRIES = 12;
 
 /** What a controller gets for its reconciles; the rest is its own. */
-export type ControllerContext = Omit<ReconcileContext, 'shared' | 'driftBackoff' | 'completions'>;
+export type ControllerContext = Omit<ReconcileContext, 'shared' | 'driftBackoff' | 'completions' | 'limits'>;
 
 /** Options of `Controller`. */
 interface ControllerOptions {
@@ -58,6 +59,8 @@ interface ControllerOptions {
    * not always a write of this controller. @default none
    */
   readonly hasOtherWriter?: (type: ResourceType) => boolean;
+  /** How long a function of the kind may run, in milliseconds. @default 5000 */
+  readonly limitMs?: number;
 }
 
 /**
@@ -78,13 +81,15 @@ export class Controller {
 
   constructor(private readonly options: ControllerOptions) {
     this.kind = options.context.kind;
+    const limits = new FunctionLimits(this.kind, options);
     this.context = {
       ...options.context,
       shared: this.sharedStates,
       driftBackoff: new DriftBackoff(),
       completions: new DeletedCompletions(),
+      limits,
     };
-    this.index = new SharedKeyIndex(this.kind);
+    this.index = new SharedKeyIndex(this.kind, limits);
     this.staleOwners = new StaleOwners(this.context);
     this.follow(this.context.objects, (event) => this.onObject(event));
     options.metrics.setMaxConcurrent(options.concurrency);
@@ -119,9 +124,12 @@ export class Controller {
     if (this.running && concerns) this.enqueueAll();
   }
 
-  /** The number of records in the drift backoff; those of deleted objects and children are not among them. */
+  /**
+   * The number of records in the drift backoff and of the calls of the kind's functions; those of deleted objects and
+   * children are not among them.
+   */
   get trackedCount(): number {
-    return this.context.driftBackoff.size;
+    return this.context.driftBackoff.size + this.context.limits.size;
   }
 
   /**
@@ -166,6 +174,7 @@ export class Controller {
     this.context.effects?.forget(object);
     this.context.driftBackoff.forget(object.metadata.uid ?? '');
     this.context.completions.forget(object.metadata.uid ?? '');
+    this.context.limits.forget(object.metadata.uid ?? '');
   }
 
   /**
@@ -255,6 +264,7 @@ export class Controller {
   private async reconcile(target: Target): Promise<ReconcileResult> {
     // Without the type there are no objects; the cached ones were deleted.
     if (this.context.isMissing(this.kind.type)) return { action: 'wait' };
+    await this.context.limits.turn();
     if (target.what === 'shared') return this.reconcileSharedKey(target);
     await this.staleOwners.verify(target.ref);
     const { objects } = this.context;
@@ -277,8 +287,10 @@ export class Controller {
       objects,
     });
     const before = this.sharedStates.get(id);
-    if (state === undefined) this.sharedStates.delete(id);
-    else this.sharedStates.set(id, state);
+    if (state === undefined) {
+      this.sharedStates.delete(id);
+      this.context.limits.forget(id);
+    } else this.sharedStates.set(id, state);
     if (JSON.stringify(before) !== JSON.stringify(state)) {
       // Read again: an object that was added meanwhile has found no state, and waits.
       for (const ref of this.index.objects(id)) this.add(objectKey(ref));

@@ -16,6 +16,8 @@ import type { Readiness } from '../status/conditions';
 import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
 import type { Clock } from '../process/clock';
+import { runWithTimeLimit } from '../process/time-limit';
+import { FUNCTION_LIMIT_MS } from '../reconcile/function-limits';
 import type { CleanupFailure, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
 import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
@@ -199,7 +201,9 @@ export class EffectReconciler implements Effects {
 
   /** Calls functions of the kind's effects. @param name - `when`, or `up.input` for one effect's */
   private call<T>(self: KindObject<AnyKind>, name: string, call: () => T): T {
-    return callKindFunction(describeObject(self), `${this.options.kind.kind}.effects.${name}`, call);
+    // Kinds that have effects are few, and their reconciles rare: all calls have a limit.
+    const limited = (): T => runWithTimeLimit(call, FUNCTION_LIMIT_MS);
+    return callKindFunction(describeObject(self), `${this.options.kind.kind}.effects.${name}`, limited);
   }
 
   /**

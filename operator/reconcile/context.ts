@@ -9,6 +9,7 @@ import type { ApiClient, ObjectRef } from '../client/api-client';
 import type { DriftBackoff } from '../apply/drift-backoff';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import type { DeletedCompletions } from './completions';
+import type { FunctionLimits } from './function-limits';
 import type { SharedStates } from './shared-keys';
 
 /** What a reconcile of one kind works with. */
@@ -29,6 +30,8 @@ export interface ReconcileContext {
   readonly driftBackoff: DriftBackoff;
   /** The children that were current when they were deleted. */
   readonly completions: DeletedCompletions;
+  /** Calls the kind's functions. */
+  readonly limits: FunctionLimits;
   /** What the caches keep of the children. */
   readonly projection: FieldProjection;
   /** Executes the kind's effects; a kind that has effects needs it. */

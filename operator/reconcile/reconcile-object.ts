@@ -70,9 +70,18 @@ interface Rendered {
   readonly shared: readonly SharedKey[];
 }
 
-function render({ kind }: ReconcileContext, object: KubeObject): Rendered {
-  const self = withDefaults(kind, object);
-  return renderSelf(kind, self);
+function render({ kind, limits }: ReconcileContext, object: KubeObject): Rendered {
+  return limits.run(object, 'render', () => renderSelf(kind, withDefaults(kind, object)));
+}
+
+/** Renders an object again, with what its effects have reported. */
+function renderAgain(
+  { kind, limits }: ReconcileContext,
+  { self }: Rendered,
+  status: Readonly<Record<string, unknown>>,
+): Rendered {
+  const rendered = (): Rendered => renderSelf(kind, withStatus(self, status));
+  return limits.run(self, 'render again', rendered, JSON.stringify(status));
 }
 
 function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
@@ -89,7 +98,7 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
   const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
-  const rendered = effects === undefined ? first : renderSelf(context.kind, withStatus(first.self, effects.status));
+  const rendered = effects === undefined ? first : renderAgain(context, first, effects.status);
   const object = await recordCompletions(context, ensured.object, rendered.children);
   const { uid = '' } = object.metadata;
   context.driftBackoff.setDesiredChildren(uid, () =>
@@ -142,23 +151,33 @@ function missingFinalizerFindings(
   return { readiness, observed, retry: false, requeueAfterMs: held.requeueAfterMs };
 }
 
-function recordSyncedEvent({ kind, record }: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
+function recordSyncedEvent(context: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
+  const { kind, record } = context;
   if (kind.syncedEvent === undefined || applied.readiness !== undefined) return;
   if (self.status?.observedGeneration === self.metadata.generation && !applied.wrote) return;
-  const event = callOf(kind, self, 'syncedEvent', () => kind.syncedEvent?.(self));
+  const event = callOf(context, self, 'syncedEvent', () => kind.syncedEvent?.(self));
   if (event !== undefined) record(self, { type: 'Normal', action: 'Sync', ...event });
 }
 
-function defaultReadiness({ kind }: ReconcileContext, { self }: Rendered): Readiness {
-  const { reason, message } = callOf(kind, self, 'readyReason', () => kind.readyReason?.(self)) ?? {
+function defaultReadiness(context: ReconcileContext, { self }: Rendered): Readiness {
+  const { kind } = context;
+  const { reason, message } = callOf(context, self, 'readyReason', () => kind.readyReason?.(self)) ?? {
     reason: 'Ready',
     message: 'All children are applied and current.',
   };
   return { state: 'ready', reason, message };
 }
 
-function callOf<T>({ kind }: AnyKind, self: KubeObject, name: string, call: () => T): T {
-  return callKindFunction(describeObject(self), `${kind}.${name}`, call);
+/** Calls a function of the kind, if it has that. */
+function callOf<T>(
+  { kind, limits }: ReconcileContext,
+  self: KubeObject,
+  name: 'observe' | 'readyReason' | 'syncedEvent',
+  call: () => T,
+  given?: string,
+): T | undefined {
+  if (kind[name] === undefined) return undefined;
+  return limits.run(self, name, () => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call), given);
 }
 
 /** What was observed of an object's children. */
@@ -194,8 +213,10 @@ function observeChildren(context: ReconcileContext, rendered: Rendered, owner: K
   const unseen = awaited.filter(({ live }) => live.length === 0).map(({ child }) => child);
   const liveShared = shared.flatMap(standing);
   const live = [...own.flatMap((one) => one.live), ...liveShared];
-  const observed =
-    callOf(kind, self, 'observe', () => kind.observe?.({ self, children: observedChildren(live) })) ?? {};
+  const versions = live.map(({ metadata: { uid, resourceVersion } }) => `${uid}/${resourceVersion}`).join();
+  const observe = (): Readonly<Record<string, unknown>> | undefined =>
+    kind.observe?.({ self, children: observedChildren(live) });
+  const observed = callOf(context, self, 'observe', observe, versions) ?? {};
   const now = Date.parse(context.now());
   const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
   const states = judged.map((object) => ({ object, state: childState(object, now) }));

@@ -58,7 +58,9 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   if (group === undefined) return { state: undefined, retry: false, awaited: [] };
   let children: readonly RenderedChild[];
   try {
-    children = renderShared(context.kind, group, target.key, target.namespace);
+    children = context.limits.runShared(sharedOwnerKey(target), () =>
+      renderShared(context.kind, group, target.key, target.namespace),
+    );
   } catch (error) {
     const failed = renderErrorResult(error);
     if (target.objects.length > 0) return failed;
@@ -107,10 +109,11 @@ function renderErrorResult(error: unknown): SharedResult {
  * those being deleted.
  */
 function ownersWithUnknownKeys(
-  { kind, objects, children: cacheOf }: ReconcileContext,
+  context: ReconcileContext,
   children: readonly RenderedChild[],
   named: readonly KubeObject[],
 ): readonly KubeObject[] {
+  const { kind, objects, children: cacheOf } = context;
   const known = new Set(named.map(({ metadata }) => metadata.uid));
   const held = children.flatMap(({ type, manifest }) => cacheOf(type).get(refOf(manifest))?.object ?? []);
   const others = held.flatMap((live) =>
@@ -123,13 +126,13 @@ function ownersWithUnknownKeys(
     return object?.metadata.uid === uid ? [object] : [];
   });
   return [...new Set(standing)].filter(
-    (object) => object.metadata.deletionTimestamp === undefined && !hasKnownKeys(kind, object),
+    (object) => object.metadata.deletionTimestamp === undefined && !hasKnownKeys(context, object),
   );
 }
 
-function hasKnownKeys(kind: AnyKind, object: KubeObject): boolean {
+function hasKnownKeys({ kind, limits }: ReconcileContext, object: KubeObject): boolean {
   try {
-    sharedKeys(kind, withDefaults(kind, object));
+    limits.run(object, 'shared keys', () => sharedKeys(kind, withDefaults(kind, object)));
     return true;
   } catch {
     return false;

@@ -3,13 +3,17 @@ import { sharedKeys, withDefaults } from '../../constructs/kind/render';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { refOf, type ObjectRef } from '../client/api-client';
 import type { Readiness } from '../status/conditions';
+import type { FunctionLimits } from './function-limits';
 
 /** Which objects of a kind name which shared keys. */
 export class SharedKeyIndex {
   private readonly idsByObject = new Map<string, readonly string[]>();
   private readonly objectsById = new Map<string, Map<string, ObjectRef>>();
 
-  constructor(private readonly kind: AnyKind) {}
+  constructor(
+    private readonly kind: AnyKind,
+    private readonly limits: FunctionLimits,
+  ) {}
 
   /** Records which ids an object names now. @returns the ids that it names or named */
   update(object: KubeObject): readonly string[] {
@@ -35,9 +39,8 @@ export class SharedKeyIndex {
   private idsOf(object: KubeObject): readonly string[] {
     if (this.kind.shared.length === 0) return [];
     try {
-      return sharedKeys(this.kind, withDefaults(this.kind, object)).map(({ group, key }) =>
-        sharedId(group.name, object.metadata.namespace, key),
-      );
+      const keys = this.limits.run(object, 'shared keys', () => sharedKeys(this.kind, withDefaults(this.kind, object)));
+      return keys.map(({ group, key }) => sharedId(group.name, object.metadata.namespace, key));
     } catch {
       // The object's own reconcile reports what is wrong with it, or with its kind. Until then it keeps its
       // ids.

@@ -4,6 +4,7 @@ import type { AnyKind } from '../../constructs/kind/kind';
 import { isObject, type KubeObject } from '../../constructs/kube/kube-object';
 import { groupOf } from '../../constructs/kube/resource-type';
 import { describeObject } from '../../constructs/kind/validate';
+import { runWithTimeLimit } from '../process/time-limit';
 import { convertObject } from '../../constructs/kind/conversion';
 
 /** The API version and kind of a review, in both directions. Source: "Webhook conversion" of the documentation of CRD versions. */
@@ -58,6 +59,11 @@ export function parseReview(body: unknown): ReviewRequest | string {
 }
 
 /**
+ * How long the conversion of all objects of a review may take, in milliseconds: meanwhile the Lease is not renewed.
+ */
+const LIMIT_MS = 5_000;
+
+/**
  * Converts the objects of a review: all of them, or none with the reason, which names the object and its
  * field.
  *
@@ -66,13 +72,17 @@ export function parseReview(body: unknown): ReviewRequest | string {
 export function review(kinds: readonly AnyKind[], { uid, desiredAPIVersion, objects }: ReviewRequest): ReviewResult {
   const kind = objects[0] && definitionsOf(kinds, objects[0])[0];
   const converted: KubeObject[] = [];
-  for (const object of objects) {
-    try {
+  const convertAll = (): void => {
+    for (const object of objects) {
       const definition = kindOf(kinds, object, desiredAPIVersion);
       converted.push(convertObject(definition, object, desiredAPIVersion, { incomplete: true }));
-    } catch (error) {
-      return failedReview(uid, kind, error, object, desiredAPIVersion);
     }
+  };
+  try {
+    runWithTimeLimit(convertAll, LIMIT_MS);
+  } catch (error) {
+    // The first one that is not converted.
+    return failedReview(uid, kind, error, objects[converted.length] as KubeObject, desiredAPIVersion);
   }
   const response = { uid, result: { status: 'Success' as const }, convertedObjects: converted };
   return { kind, answer: { ...REVIEW, response } };

@@ -23,6 +23,8 @@ export interface RunningControllerOptions {
   readonly server?: MemoryApiServer;
   /** What carries out the kind's effects. @default nothing */
   readonly effects?: (harness: Harness) => EffectEngineOptions;
+  /** How long a function of the kind may run, in milliseconds. @default as in an operator */
+  readonly limitMs?: number;
 }
 
 /** A controller of one kind that works on the memory, whose clock stands still until told. */
@@ -36,7 +38,7 @@ export class RunningController extends Harness {
   private runs: EffectRunQueue | undefined;
   private ended: Promise<WorkersEnd<QueueKey>> | undefined;
 
-  constructor(kind: AnyKind, { concurrency = 4, server, effects }: RunningControllerOptions = {}) {
+  constructor(kind: AnyKind, { concurrency = 4, server, effects, limitMs }: RunningControllerOptions = {}) {
     super(kind, server);
     if (effects !== undefined) Object.assign(this.context, { effects: this.desk(effects) });
     this.server.eventDelivery = 'after';
@@ -48,7 +50,10 @@ export class RunningController extends Harness {
     };
     const write = (line: string): void => void this.log.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'debug', destination: { write } });
-    this.controller = new Controller({ context: this.context, queue: this.queue, metrics, logger, concurrency });
+    this.controller = new Controller({
+      ...{ context: this.context, queue: this.queue, metrics, logger, concurrency },
+      ...(limitMs !== undefined && { limitMs }),
+    });
     if (server !== undefined) this.fillCaches();
   }
 

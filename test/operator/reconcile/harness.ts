@@ -11,6 +11,7 @@ import type {
   ObjectEvent,
   ReconcileContext,
 } from '../../../operator/reconcile/context';
+import { FunctionLimits } from '../../../operator/reconcile/function-limits';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
 import { DeletedCompletions } from '../../../operator/reconcile/completions';
@@ -64,6 +65,7 @@ export class Harness {
       shared: { get: (id) => this.sharedState(id) },
       driftBackoff: new DriftBackoff(),
       completions: this.completions,
+      limits: new FunctionLimits(kind),
       projection,
       record: ({ metadata: { name } }, event) => this.events.push({ regarding: name, ...event }),
       onWrite: (write) => this.written.push(write),

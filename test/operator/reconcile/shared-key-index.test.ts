@@ -2,6 +2,7 @@ import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import type { ObjectRef } from '../../../operator/client/api-client';
+import { FunctionLimits } from '../../../operator/reconcile/function-limits';
 import { SharedKeyIndex } from '../../../operator/reconcile/shared-keys';
 
 function object(name: string, msName: unknown, namespace = 'n'): KubeObject {
@@ -15,7 +16,7 @@ function ref(name: string): ObjectRef {
 
 describe('SharedIndex', () => {
   it('follows objects from key to key, and names both when one moves', () => {
-    const index = new SharedKeyIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy, new FunctionLimits(MicroServiceDeploy));
     expect(index.update(object('b', 'shop'))).toEqual(['service/n/shop']);
     expect(index.update(object('a', 'shop'))).toEqual(['service/n/shop']);
     expect(index.objects('service/n/shop')).toEqual([
@@ -30,14 +31,14 @@ describe('SharedIndex', () => {
   });
 
   it('tells namespaces apart', () => {
-    const index = new SharedKeyIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy, new FunctionLimits(MicroServiceDeploy));
     index.update(object('a', 'shop', 'n1'));
     index.update(object('a', 'shop', 'n2'));
     expect(index.objects('service/n1/shop')).toEqual([{ namespace: 'n1', name: 'a' }]);
   });
 
   it('keeps what an object held while its spec does not fit', () => {
-    const index = new SharedKeyIndex(MicroServiceDeploy);
+    const index = new SharedKeyIndex(MicroServiceDeploy, new FunctionLimits(MicroServiceDeploy));
     index.update(object('a', 'shop'));
     expect(index.update(object('a', 7))).toEqual(['service/n/shop']);
     expect(index.objects('service/n/shop')).toHaveLength(1);
@@ -50,12 +51,13 @@ describe('SharedIndex', () => {
     const key = (): string => {
       throw new TypeError('a bug of the kind');
     };
-    const index = new SharedKeyIndex({ ...MicroServiceDeploy, shared: [{ ...group, key }] } as AnyKind);
+    const broken: AnyKind = { ...MicroServiceDeploy, shared: [{ ...group, key }] } as AnyKind;
+    const index = new SharedKeyIndex(broken, new FunctionLimits(broken));
     expect(index.update(object('a', 'shop'))).toEqual([]);
   });
 
   it('is empty for a kind that shares nothing', () => {
-    const index = new SharedKeyIndex(HelloApp);
+    const index = new SharedKeyIndex(HelloApp, new FunctionLimits(HelloApp));
     expect(index.update(object('a', 'shop'))).toEqual([]);
   });
 });
