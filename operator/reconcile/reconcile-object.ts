@@ -174,10 +174,9 @@ function callOf<T>(
   self: KubeObject,
   name: 'observe' | 'readyReason' | 'syncedEvent',
   call: () => T,
-  given?: string,
 ): T | undefined {
   if (kind[name] === undefined) return undefined;
-  return limits.run(self, name, () => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call), given);
+  return limits.run(self, name, () => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call));
 }
 
 /** What was observed of an object's children. */
@@ -213,10 +212,9 @@ function observeChildren(context: ReconcileContext, rendered: Rendered, owner: K
   const unseen = awaited.filter(({ live }) => live.length === 0).map(({ child }) => child);
   const liveShared = shared.flatMap(standing);
   const live = [...own.flatMap((one) => one.live), ...liveShared];
-  const versions = live.map(({ metadata: { uid, resourceVersion } }) => `${uid}/${resourceVersion}`).join();
   const observe = (): Readonly<Record<string, unknown>> | undefined =>
     kind.observe?.({ self, children: observedChildren(live) });
-  const observed = callOf(context, self, 'observe', observe, versions) ?? {};
+  const observed = callOf(context, self, 'observe', observe) ?? {};
   const now = Date.parse(context.now());
   const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
   const states = judged.map((object) => ({ object, state: childState(object, now) }));

@@ -64,3 +64,16 @@ test('promises and timers go on afterwards', async () => {
   await expect(before).resolves.toBe('settled');
   await new Promise((resolve) => setTimeout(resolve, 1));
 });
+
+test('calls a function once more if the process got no processor time, as one that was suspended', () => {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  let calls = 0;
+  const sleepsOnce = (): number => {
+    calls += 1;
+    if (calls === 1) Atomics.wait(never, 0, 0, 2_000);
+    return calls;
+  };
+  expect(runWithTimeLimit(sleepsOnce, 1_000)).toBe(2);
+  const sleeps = (): string => Atomics.wait(never, 0, 0, 10_000);
+  expect(() => runWithTimeLimit(sleeps, 500)).toThrow(TimeLimitError);
+});
