@@ -132,7 +132,7 @@ describe('a kind of two versions', () => {
       for (const __ of [1, 2, 3]) expect(await convert(crd, 'v1', 'v2')).toContain('not today');
     }
     const line = expect.stringMatching(
-      /^Conversion webhook: an object cannot be converted: Note a .*\n.* not today$/,
+      /^Conversion webhook: an object cannot be converted: Note a .*\n.* not today \(dev-conversion\.test\.ts:\d+:\d+\)$/,
     ) as string;
     expect(printed).toEqual([line, line]);
   });

@@ -205,7 +205,9 @@ describe('a kind that gets a second version', () => {
         );
     // The first object of a list can be converted, the second cannot.
     save(third('new Date(body === "second" ? body : 0).toISOString()', 'third'));
-    await start.says(/^Conversion webhook: .* Note notes-samples\/hello .*\n.* Invalid time value$/m);
+    await start.says(
+      /^Conversion webhook: .* Note notes-samples\/hello .*\n.* Invalid time value \(note\.ts:\d+:\d+\)$/m,
+    );
     save(third('body', 'mended'));
     await reads('mended');
     // However often it was tried.
