@@ -89,7 +89,8 @@ export interface KindProps<
    */
   readonly effects?: readonly Effect<TypedObject<S, T>>[];
   /**
-   * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment. Rendering rejects
+   * Adds the children of `self` to `scope`. Pure: no clock, randomness, I/O or environment, which a second rendering
+   * with another clock checks. Rendering rejects
    * `addDependency`, which the operator does not follow, and lists of built-in types that hold a key twice,
    * which the server refuses at every apply, and metadata that only the server or the operator sets. The operator
    * stops what has not returned after 5 s. In a kind without effects, rendering also rejects reading `self.status`,

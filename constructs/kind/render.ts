@@ -8,6 +8,7 @@ import { nameProblem } from '../kube/names';
 import type { SharedChildren } from './kind-props';
 import { checkListKeys } from './list-keys';
 import { typeKey, type ResourceType } from '../kube/resource-type';
+import { assertPure } from './purity';
 import { isSecret, toStoredSecret } from './secret-data';
 import { checkServerFields } from './server-fields';
 import { describeObject, parseSpec } from './validate';
@@ -45,15 +46,35 @@ export interface RenderOptions {
  * not among them, see {@link renderShared}.
  *
  * @param object an object of the kind; its spec's defaults need not be applied
+ * They are rendered twice, to find out what depends on anything but the object.
+ *
  * @throws InvalidObjectError when the spec does not fit the schema
- * @throws RenderError when the kind renders a child it must not
+ * @throws RenderError when the kind renders a child it must not; ImpureError when the two renderings differ
  */
 export function renderChildren(
   kind: AnyKind,
   object: KubeObject,
   options: RenderOptions = {},
 ): readonly RenderedChild[] {
-  return renderDefaulted(kind, withDefaults(kind, object), options);
+  const self = withDefaults(kind, object);
+  const children = renderDefaulted(kind, self, options);
+  assertPureChildren(kind, self, children, options);
+  return children;
+}
+
+/**
+ * Checks that what was rendered depends on the object alone, see {@link assertPure}.
+ *
+ * @throws ImpureError when it does not
+ */
+export function assertPureChildren<K extends AnyKind>(
+  kind: K,
+  self: KindObject<K>,
+  children: readonly RenderedChild[],
+  options: RenderOptions = {},
+): void {
+  const again = (): readonly RenderedChild[] => renderDefaulted(kind, self, options);
+  assertPure(describeObject(self), `${kind.kind}.children`, children, again);
 }
 
 /**
@@ -65,7 +86,7 @@ export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): Ki
   return { ...object, spec: parseSpec(kind, object) } as KindObject<K>;
 }
 
-/** {@link renderChildren} of an object whose defaults are applied already. */
+/** {@link renderChildren} of an object whose defaults are applied already; rendered once. */
 export function renderDefaulted<K extends AnyKind>(
   kind: K,
   self: KindObject<K>,

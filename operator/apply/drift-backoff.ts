@@ -35,6 +35,8 @@ interface BackoffEntry {
 
 interface AppliedHash {
   readonly hash: string;
+  /** What the child was rendered from, see {@link DriftBackoff.recordApply}. */
+  readonly input: string | undefined;
   readonly at: number;
 }
 
@@ -147,11 +149,20 @@ export class DriftBackoff {
   /**
    * Records that a child was applied. Its hash is remembered, because another writer may remove it from the
    * child.
+   *
+   * @param input a digest of what the child was rendered from; undefined when that is not known
    */
-  recordApply(uid: string, hash: string): void {
+  recordApply(uid: string, hash: string, input?: string): void {
     const at = this.now();
     this.countForSweep(at);
-    this.appliedHashes.set(uid, { hash, at });
+    this.appliedHashes.set(uid, { hash, input, at });
+  }
+
+  /** Whether a child was last applied with another hash, although it was rendered from the same. */
+  isRenderedDifferently(uid: string, hash: string, input: string | undefined): boolean {
+    const last = this.appliedHashes.get(uid);
+    if (last === undefined || input === undefined || isPast(last, this.now())) return false;
+    return last.input === input && last.hash !== hash;
   }
 
   /**

@@ -47,7 +47,12 @@ export type ChildOutcome =
    * Another client deletes it repeatedly; it is created again `waitMs` milliseconds from now, `delayMs` after
    * the last time.
    */
-  | { readonly result: 'deleted'; readonly waitMs: number; readonly delayMs: number };
+  | { readonly result: 'deleted'; readonly waitMs: number; readonly delayMs: number }
+  /**
+   * It is rendered differently again and again, from the same object; it is written again `waitMs` milliseconds
+   * from now, `delayMs` after the last time.
+   */
+  | { readonly result: 'unstable'; readonly path: string; readonly waitMs: number; readonly delayMs: number };
 
 /** Options of `writeChild`. */
 interface WriteChildOptions extends ApplyContext {
@@ -60,6 +65,8 @@ interface WriteChildOptions extends ApplyContext {
   readonly driftBackoff: DriftBackoff;
   /** The child's owner, for the drift backoff: the owner's UID, or one string for a shared key. */
   readonly ownerKey: string;
+  /** A digest of what the child is rendered from. @default not known */
+  readonly input?: string;
   /** Called before an existing child is written, with the first path that differs. */
   readonly onDrift?: (path: string) => void;
 }
@@ -138,7 +145,7 @@ async function create(write: WriteChildOptions, body: KubeObject, applied: KubeO
  */
 function requireCached({ cache, child }: WriteChildOptions, outcome: ChildOutcome): ChildOutcome {
   if (cache.get(refOf(child.manifest)) !== undefined) return outcome;
-  if (outcome.result === 'backingOff' || outcome.result === 'deleted') return outcome;
+  if (outcome.result === 'backingOff' || outcome.result === 'deleted' || outcome.result === 'unstable') return outcome;
   if (outcome.result === 'refused' || outcome.result === 'waiting') return { ...outcome, isUncached: true };
   return { result: 'waiting', message: 'it has been written, and no event has told of it yet', isUncached: true };
 }
@@ -174,15 +181,37 @@ async function updateExisting(
     driftBackoff.endContest(backoffKey);
     return { result: 'backingOff', path: difference, by, waitMs };
   }
+  const hash = hashOf(applied) ?? '';
+  const unstableKey = driftBackoff.isRenderedDifferently(uidOf(live), hash, write.input)
+    ? `${uidOf(live)} from ${write.input ?? ''}`
+    : undefined;
+  if (unstableKey !== undefined && driftBackoff.remainingDelayMs(unstableKey) > 0) {
+    const times = {
+      waitMs: driftBackoff.remainingDelayMs(unstableKey),
+      delayMs: driftBackoff.totalDelayMs(unstableKey),
+    };
+    return { result: 'unstable', path: changedPath(write, cached, applied) ?? difference, ...times };
+  }
   if (missingOwners(live, applied).length > 0) await write.beforeAddingOwner(live);
   write.onDrift?.(difference);
   const result = await apply(write, cached, applied);
   if (!isCorrection) driftBackoff.endContest(backoffKey);
   else if (result.metadata.resourceVersion !== live.metadata.resourceVersion)
     driftBackoff.recordCorrection(backoffKey, field === undefined ? undefined : { path: field, by });
-  driftBackoff.recordApply(uidOf(live), hashOf(applied) ?? '');
+  if (unstableKey !== undefined) driftBackoff.recordCorrection(unstableKey);
+  driftBackoff.recordApply(uidOf(live), hash, write.input);
   registerStoredForm(write, applied, result);
   return { result: 'applied', live: result, ...contestOf(write, live, applied) };
+}
+
+/** The first path apart from the envelope at which a cached child differs from its rendering. */
+function changedPath(write: WriteChildOptions, { object }: CacheEntry, applied: KubeObject): string | undefined {
+  const { metadata, ...body } = applied;
+  const { labels } = metadata;
+  return new ChildComparison(applied, write.projection.dropped).firstDifference(
+    { ...body, metadata: { labels } },
+    object,
+  );
 }
 
 function contestOf(

@@ -84,6 +84,7 @@ async function applyChild(
       driftBackoff: context.driftBackoff,
       ownerKey: ownerKeyOf(owner),
       projection: context.projection,
+      input: context.limits.inputOf(owner),
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);

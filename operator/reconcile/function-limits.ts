@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/kind/kind';
+import { ImpureError } from '../../constructs/kind/purity';
 import { describeObject } from '../../constructs/kind/validate';
+import type { RenderError } from '../../constructs/kube/errors';
 import { KindFunctionError, takeRunningFunction } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { runWithTimeLimit, TimeLimitError } from '../process/time-limit';
@@ -35,8 +37,8 @@ interface Calls {
   readonly input: string;
   /** The input with which each part has ended, whatever came of it. */
   readonly ended: Map<string, string>;
-  /** Why none of them is called any more. */
-  stopped?: KindFunctionError;
+  /** Why none of them is called any more: one was stopped, or they depend on more than the input. */
+  stopped?: RenderError;
 }
 
 /** Options of {@link FunctionLimits}. */
@@ -76,11 +78,21 @@ export class FunctionLimits {
    * @throws KindFunctionError when it was stopped, now or before; whatever `call` throws
    */
   run<T>(object: KubeObject, part: string, call: () => T, given = ''): T {
+    const name = describeObject(object);
+    return this.runFor({ id: object.metadata.uid ?? name, name, input: this.inputOf(object) }, part, call, given);
+  }
+
+  /** Whether a part has returned, or thrown, for an object as it is now. */
+  hasEnded(object: KubeObject, part: string): boolean {
+    const known = this.calls.get(object.metadata.uid ?? describeObject(object));
+    return known?.input === this.inputOf(object) && known.ended.has(part);
+  }
+
+  /** What an object's children are rendered from, in few bytes. */
+  inputOf(object: KubeObject): string {
     const { generation, labels, annotations } = object.metadata;
     const status = this.kind.effects.length > 0 ? object.status : undefined;
-    const input = short(JSON.stringify([generation, labels, annotations, status]));
-    const name = describeObject(object);
-    return this.runFor({ id: object.metadata.uid ?? name, name, input }, part, call, given);
+    return short(JSON.stringify([generation, labels, annotations, status]));
   }
 
   /** Calls functions for the key of shared children. */
@@ -117,13 +129,15 @@ export class FunctionLimits {
     } catch (error) {
       if (!(error instanceof TimeLimitError)) {
         known.ended.set(part, full);
+        if (error instanceof ImpureError) known.stopped = error;
         throw error;
       }
       error.message += `. ${NEXT_TRY}`;
-      known.stopped = new KindFunctionError(name, takeRunningFunction() ?? this.kind.kind, error);
+      const stopped = new KindFunctionError(name, takeRunningFunction() ?? this.kind.kind, error);
+      known.stopped = stopped;
       this.limitMs = Math.min(this.limitMs, NEXT_LIMIT_MS);
       this.pause = new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(() => (this.pause = undefined));
-      throw known.stopped;
+      throw stopped;
     }
   }
 }

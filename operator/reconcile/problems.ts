@@ -106,6 +106,13 @@ export function problemOfOutcome(
     case 'deleted': {
       return contestProblem(child, describeContest(outcome), outcome.waitMs, warn);
     }
+    case 'unstable': {
+      const seconds = String(Math.round(outcome.delayMs / 1000));
+      const message = `${type.kind} "${ref.name}": ${outcome.path} is rendered differently again and again, though the object has not changed; it is written again ${seconds} s after the last time. Render from the object alone`;
+      const reason = { reason: 'ErrImpure', message };
+      warn(reason);
+      return { readiness: { state: 'failing', ...reason }, retry: false, requeueAfterMs: outcome.waitMs };
+    }
     case 'applied':
     case 'unchanged': {
       if (outcome.contest === undefined) return undefined;

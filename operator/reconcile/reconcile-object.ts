@@ -1,6 +1,8 @@
 import { policyOf } from '../../constructs/kind/child-policy';
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
+import { ImpureError, restoreClock } from '../../constructs/kind/purity';
 import {
+  assertPureChildren,
   renderShared,
   renderDefaulted,
   sharedKeys,
@@ -70,8 +72,19 @@ interface Rendered {
   readonly shared: readonly SharedKey[];
 }
 
+/** Renders an object: twice if it is as it has not been before, to find out what depends on anything else. */
 function render({ kind, limits }: ReconcileContext, object: KubeObject): Rendered {
-  return limits.run(object, 'render', () => renderSelf(kind, withDefaults(kind, object)));
+  const isNew = !limits.hasEnded(object, 'render');
+  try {
+    return limits.run(object, 'render', () => {
+      const rendered = renderSelf(kind, withDefaults(kind, object));
+      if (isNew) assertPureChildren(kind, rendered.self, rendered.children);
+      return rendered;
+    });
+  } finally {
+    // The second rendering may have been stopped.
+    restoreClock();
+  }
 }
 
 /** Renders an object again, with what its effects have reported. */
@@ -275,7 +288,8 @@ function pausedFindings({ kind }: ReconcileContext, object: KubeObject): StatusF
 }
 
 function renderErrorFindings({ kind, record }: ReconcileContext, object: KubeObject, error: unknown): StatusFindings {
-  const reason = error instanceof InvalidObjectError ? 'ErrInvalidSpec' : 'ErrRender';
+  const reason =
+    error instanceof InvalidObjectError ? 'ErrInvalidSpec' : error instanceof ImpureError ? 'ErrImpure' : 'ErrRender';
   const message = statusMessage(error);
   record(object, { type: 'Warning', action: 'Render', reason, message });
   const thrown = error instanceof KindFunctionError ? { thrown: error } : {};

@@ -1,0 +1,102 @@
+import { isObject } from '../kube/kube-object';
+import { propertyPath, RenderError, type PathStep } from '../kube/errors';
+import type { RenderedChild } from './render';
+
+/**
+ * The children of an object depend on something else than the object: on the clock, a random number, a counter.
+ * The operator would write them again and again.
+ */
+export class ImpureError extends RenderError {
+  override readonly name = 'ImpureError';
+}
+
+/** How far the clock is set forward, in milliseconds: every part of a date, and of a time of day, is another one. */
+const SHIFT_MS = ((401 * 24 + 1) * 60 + 1) * 60_000 + 1_001;
+
+/** What the clock was before it was set; undefined while it is the real one. */
+let real: { readonly Date: DateConstructor; readonly ownNow: PropertyDescriptor | undefined } | undefined;
+
+/**
+ * Renders once more, an imagined 401 days later, and compares. Random numbers and counters differ by themselves.
+ *
+ * If `again` is stopped from outside, which runs no `finally`, call {@link restoreClock}.
+ *
+ * @param object kind and name of the owner, for the error
+ * @param name the function, for example `HelloApp.children`
+ * @param rendered what was rendered before
+ * @throws ImpureError with the path of the first difference; its values, which may be secret, are not shown
+ */
+export function assertPure(
+  object: string,
+  name: string,
+  rendered: readonly RenderedChild[],
+  again: () => readonly RenderedChild[],
+): void {
+  const second = renderLater(again);
+  const where = firstDifference(rendered, second);
+  if (where === undefined) return;
+  const message =
+    `${name} is not pure: two renderings of the same object differ at ${where}. Render from the object alone, without the clock ` +
+    '(Date), random numbers, counters or files; what only another system knows, an effect finds out';
+  throw new ImpureError(object, message);
+}
+
+function renderLater<T>(again: () => T): T {
+  restoreClock();
+  const { Date: RealDate } = globalThis;
+  const now = performance.now.bind(performance);
+  real = { Date: RealDate, ownNow: Object.getOwnPropertyDescriptor(performance, 'now') };
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, values: unknown[], self) =>
+      Reflect.construct(target, values.length === 0 ? [RealDate.now() + SHIFT_MS] : values, self) as Date,
+    apply: () => new RealDate(RealDate.now() + SHIFT_MS).toString(),
+    get: (target, property) =>
+      property === 'now' ? () => RealDate.now() + SHIFT_MS : (Reflect.get(target, property) as unknown),
+  });
+  performance.now = () => now() + SHIFT_MS;
+  try {
+    return again();
+  } finally {
+    restoreClock();
+  }
+}
+
+/** Sets the clock back to the real one, if a rendering was stopped while it was another. */
+export function restoreClock(): void {
+  if (real === undefined) return;
+  globalThis.Date = real.Date;
+  // Usually it is a method of the prototype.
+  if (real.ownNow === undefined) Reflect.deleteProperty(performance, 'now');
+  else Object.defineProperty(performance, 'now', real.ownNow);
+  real = undefined;
+}
+
+/** Where two renderings differ first; undefined when they do not. */
+function firstDifference(a: readonly RenderedChild[], b: readonly RenderedChild[]): string | undefined {
+  const titles = [...a, ...b].map(({ type, manifest }) => `${type.kind} "${manifest.metadata.name}"`);
+  for (const [i, { type, manifest }] of a.entries()) {
+    const title = titles[i] ?? '';
+    const other = b[i];
+    if (other === undefined || title !== titles[a.length + i]) return `${title}, which only one of them has`;
+    const path = differenceAt(manifest, other.manifest, []);
+    if (path !== undefined) return `${type.kind} "${manifest.metadata.name}", ${propertyPath(path)}`;
+  }
+  const more = titles[2 * a.length];
+  return more === undefined ? undefined : `${more}, which only one of them has`;
+}
+
+function differenceAt(a: unknown, b: unknown, path: readonly PathStep[]): readonly PathStep[] | undefined {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    for (let i = 0; i < Math.max(a.length, b.length); i++) {
+      const found = differenceAt(a[i], b[i], [...path, i]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  if (!isObject(a) || !isObject(b)) return Object.is(a, b) ? undefined : path;
+  for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const found = differenceAt(a[name], b[name], [...path, name]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
