@@ -210,7 +210,9 @@ function violations(file: string, text: string): readonly string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const pure = [...allConstructs, ...allProvision].includes(layer);
   const found = importsOf(source).flatMap((name) => importViolations(file, layer, pure, name));
-  if (pure) {
+  // It renders with another clock, to find what is not pure, and sets the clock back.
+  const setsTheClock = file === 'constructs/kind/purity.ts';
+  if (pure && !setsTheClock) {
     const impureNames = [
       ...impureGlobalsOf(source),
       ...namesFrom(source, HASHES).filter((name) => name !== 'createHash'),

@@ -1,6 +1,5 @@
-import { isObject } from '../kube/kube-object';
+import { isObject, type KubeObject } from '../kube/kube-object';
 import { propertyPath, RenderError, type PathStep } from '../kube/errors';
-import type { RenderedChild } from './render';
 
 /**
  * The children of an object depend on something else than the object: on the clock, a random number, a counter.
@@ -8,6 +7,12 @@ import type { RenderedChild } from './render';
  */
 export class ImpureError extends RenderError {
   override readonly name = 'ImpureError';
+}
+
+/** A rendered child, as far as it is compared. */
+interface Child {
+  readonly type: { readonly kind: string };
+  readonly manifest: KubeObject;
 }
 
 /** How far the clock is set forward, in milliseconds: every part of a date, and of a time of day, is another one. */
@@ -29,8 +34,8 @@ let real: { readonly Date: DateConstructor; readonly ownNow: PropertyDescriptor 
 export function assertPure(
   object: string,
   name: string,
-  rendered: readonly RenderedChild[],
-  again: () => readonly RenderedChild[],
+  rendered: readonly Child[],
+  again: () => readonly Child[],
 ): void {
   const second = renderLater(again);
   const where = firstDifference(rendered, second);
@@ -72,7 +77,7 @@ export function restoreClock(): void {
 }
 
 /** Where two renderings differ first; undefined when they do not. */
-function firstDifference(a: readonly RenderedChild[], b: readonly RenderedChild[]): string | undefined {
+function firstDifference(a: readonly Child[], b: readonly Child[]): string | undefined {
   const titles = [...a, ...b].map(({ type, manifest }) => `${type.kind} "${manifest.metadata.name}"`);
   for (const [i, { type, manifest }] of a.entries()) {
     const title = titles[i] ?? '';

@@ -1,5 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { Construct, IConstruct } from 'constructs';
+import { COMPLETED_ANNOTATION } from '../kube/envelope';
 import { errorMessage, RenderError } from '../kube/errors';
 import { callKindFunction } from '../kube/function-error';
 import type { AnyKind, KindObject } from './kind';
@@ -83,7 +84,14 @@ export function assertPureChildren<K extends AnyKind>(
  * @throws InvalidObjectError when the spec does not fit the schema
  */
 export function withDefaults<K extends AnyKind>(kind: K, object: KubeObject): KindObject<K> {
-  return { ...object, spec: parseSpec(kind, object) } as KindObject<K>;
+  return { ...withoutRecord(object), spec: parseSpec(kind, object) } as KindObject<K>;
+}
+
+/** An object without what the operator records of its children: what is rendered must not depend on it. */
+export function withoutRecord(object: KubeObject): KubeObject {
+  if (object.metadata.annotations?.[COMPLETED_ANNOTATION] === undefined) return object;
+  const { [COMPLETED_ANNOTATION]: _, ...annotations } = object.metadata.annotations;
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 /** {@link renderChildren} of an object whose defaults are applied already; rendered once. */

@@ -85,6 +85,6 @@ function bindProblems(
         ]),
     ...(verbs.length === 1
       ? []
-      : [{ path: `${path}.verbs`, message: 'bind stands with others; give it a rule of its own' }]),
+      : [{ path: `${path}.verbs`, message: 'bind has other verbs beside it; give it a rule of its own' }]),
   ];
 }

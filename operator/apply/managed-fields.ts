@@ -15,6 +15,7 @@ import {
   isEntryOf,
   keysInSet,
   managedFieldsOf,
+  setOf,
   unionOf,
   type FieldSet,
   type ManagedFieldsEntry,
@@ -45,20 +46,32 @@ export interface ApplyContext {
  *
  * @param cached - the object that was found to be ours and to differ
  * @param applied - the body of the apply that follows
- * @returns the object after these writes
+ * @returns the object after these writes, and what was taken from other managers
  * @throws ApiError `Conflict` when the object is no longer as it was cached; TransportError
  */
-export async function prepareApply(ahead: ApplyContext, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
+export async function prepareApply(
+  ahead: ApplyContext,
+  cached: CacheEntry,
+  applied: KubeObject,
+): Promise<PreparedObject> {
   const { seeds, type } = ahead.child;
   const { createdByUpdate, ownsStringData = false, isUnwritten = false, coOwned } = cached.facts;
   const isShared = isUnwritten || (coOwned !== undefined && droppedFields(ahead, coOwned, applied) !== undefined);
   const isMoved = createdByUpdate || (ownsStringData && isSecret(type));
-  if (!isMoved && !isShared && seeds.length === 0) return cached.object;
-  let standing =
-    (isShared ? undefined : await tryUpgradeManagedFields(ahead, cached)) ??
-    (await upgradeManagedFields(ahead, cached.object, applied));
-  for (const seed of seeds) standing = await transferFieldOwnership(ahead, standing, seed);
-  return standing;
+  if (!isMoved && !isShared && seeds.length === 0) return { object: cached.object };
+  const upgraded = isShared ? undefined : await tryUpgradeManagedFields(ahead, cached);
+  const prepared =
+    upgraded === undefined ? await upgradeManagedFields(ahead, cached.object, applied) : { object: upgraded };
+  let { object } = prepared;
+  for (const seed of seeds) object = await transferFieldOwnership(ahead, object, seed);
+  return { ...prepared, object };
+}
+
+/** An object that is prepared for an apply. */
+export interface PreparedObject {
+  readonly object: KubeObject;
+  /** What was taken from other managers, so that the apply drops it. @default nothing */
+  readonly taken?: FieldSet;
 }
 
 /**
@@ -81,16 +94,17 @@ async function tryUpgradeManagedFields(
   }
 }
 
-/**
- * The fields of a set that an apply of a child drops. A seeded field is left out of the apply, but stays with
- * the other writer.
- */
+/** The fields of a set that an apply of a child drops. Seeded fields are left out of it, but stay with the other writer. */
 function droppedFields(
   { child }: Pick<ApplyContext, 'child'>,
   set: FieldSet,
   applied: KubeObject,
 ): FieldSet | undefined {
-  return fieldsMissingIn(set, { ...child.manifest, metadata: applied.metadata });
+  const missing = fieldsMissingIn(set, applied);
+  return child.seeds.reduce<FieldSet | undefined>(
+    (rest, { path }) => (rest === undefined ? undefined : differenceOf(rest, setOf(path))),
+    missing,
+  );
 }
 
 /**
@@ -114,7 +128,11 @@ export function returnedField(
  *
  * @returns the object after the patch
  */
-async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, applied: KubeObject): Promise<KubeObject> {
+async function upgradeManagedFields(
+  ahead: ApplyContext,
+  cached: KubeObject,
+  applied: KubeObject,
+): Promise<PreparedObject> {
   const { client, child } = ahead;
   const current = await client.get(child.type, refOf(cached));
   if (current?.metadata.uid !== uidOf(cached)) throw conflict(child.type, cached, 'was deleted or replaced');
@@ -122,8 +140,10 @@ async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, app
   const entries = managedFieldsOf(current);
   const merged = mergeUpdateIntoApply(entries, FIELD_MANAGER) ?? entries;
   const moved = isSecret(child.type) ? moveStringDataToData(merged, FIELD_MANAGER, current) : merged;
-  const taken = takeFromOthers(ahead, moved, current, applied);
-  return taken === entries ? current : patchManagedFields(ahead, current, '', taken);
+  const result = takeFromOthers(ahead, moved, current, applied);
+  const isChanged = result.entries !== entries;
+  const object = isChanged ? await patchManagedFields(ahead, current, '', result.entries) : current;
+  return { ...(result.taken && { taken: result.taken }), object };
 }
 
 /**
@@ -132,14 +152,14 @@ async function upgradeManagedFields(ahead: ApplyContext, cached: KubeObject, app
  * has never written the child, which somebody agreed to hand over to it, the rendered fields are taken:
  * otherwise the managers before it would own them for ever.
  *
- * @returns the entries themselves when nothing is taken
+ * @returns the entries after that, and what was taken of what the operator applied before
  */
 function takeFromOthers(
   ahead: ApplyContext,
   entries: readonly ManagedFieldsEntry[],
   current: KubeObject,
   applied: KubeObject,
-): readonly ManagedFieldsEntry[] {
+): { readonly entries: readonly ManagedFieldsEntry[]; readonly taken?: FieldSet } {
   const uid = uidOf(current);
   const removed = ahead.projection.removedFields(uid) ?? {};
   const own = entries.filter((entry) => isEntryOf(FIELD_MANAGER, entry));
@@ -154,7 +174,7 @@ function takeFromOthers(
     const rest = differenceOf(fieldsV1, found);
     return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
   });
-  if (taken === undefined) return entries;
+  if (taken === undefined) return { entries };
   // As the operator's own, they are dropped even if what is rendered changes before the apply is made.
   const isApply = isOf(FIELD_MANAGER, 'Apply');
   const before = kept.find(isApply) ?? {
@@ -164,8 +184,8 @@ function takeFromOthers(
     fieldsType: 'FieldsV1',
   };
   const ownEntry = { ...before, fieldsV1: unionOf(before.fieldsV1 ?? {}, taken) } satisfies ManagedFieldsEntry;
-  if (own.length > 0) ahead.projection.registerRemoved(uid, taken);
-  return [...kept.filter((entry) => !isApply(entry)), ownEntry];
+  const result = { entries: [...kept.filter((entry) => !isApply(entry)), ownEntry] };
+  return own.length > 0 ? { ...result, taken } : result;
 }
 
 function sharedDrops(ahead: ApplyContext, others: FieldSet, ours: FieldSet, applied: KubeObject): FieldSet | undefined {

@@ -13,6 +13,7 @@ import type { KubeObject } from '../../constructs/kube/kube-object';
 import type { ResourceType } from '../../constructs/kube/resource-type';
 import { childKey, refOf, uidOf, type ApiClient, type ObjectRef } from '../client/api-client';
 import { ApiError } from '../client/errors';
+import { changedFields } from '../informer/field-ownership';
 import { stripManagedFields, type CacheEntry } from '../informer/projection';
 import { ChildComparison, childHash, digestOf } from './diff';
 import type { Contest, DriftBackoff } from './drift-backoff';
@@ -364,14 +365,24 @@ async function getLastFieldManager(
 }
 
 async function apply(write: WriteChildOptions, cached: CacheEntry, applied: KubeObject): Promise<KubeObject> {
+  const { projection } = write;
+  const { object, taken } = await prepareApply(write, cached, applied);
+  const result = await applyPrepared(write, object, applied);
+  // A field that is as before was a default that the POST had owned: whoever sets it now is welcome to it.
+  const removed = taken === undefined ? undefined : changedFields(taken, object, result);
+  if (removed === undefined) return result;
+  projection.registerRemoved(uidOf(object), removed);
+  return result;
+}
+
+async function applyPrepared(write: WriteChildOptions, object: KubeObject, applied: KubeObject): Promise<KubeObject> {
   const { client, cache, child } = write;
   const ref = refOf(applied);
-  const standing = await prepareApply(write, cached, applied);
   try {
-    return await applyWithPreconditions(write, standing, applied);
+    return await applyWithPreconditions(write, object, applied);
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== 'Invalid') throw error;
-    const body = withPreconditions(standing, applied);
+    const body = withPreconditions(object, applied);
     const replaced = await cache.trackWrite(ref, () => mergePatchLists(client, child.type, ref, body, error));
     // A merge patch neither drops fields that are no longer rendered nor adds an owner.
     return applyWithPreconditions(write, replaced, applied);

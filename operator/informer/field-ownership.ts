@@ -84,6 +84,18 @@ export function fieldsMissingIn(set: FieldSet, manifest: unknown): FieldSet | un
   return select(set, (key, inner) => fieldsMissingIn(inner, valueOf(key, manifest)), false);
 }
 
+/** The fields of a set whose values differ between two states of an object; undefined when none does. */
+export function changedFields(set: FieldSet, before: unknown, after: unknown): FieldSet | undefined {
+  if (after === undefined || after === null) return set;
+  if (isEmpty(set)) return isDeepStrictEqual(before, after) ? undefined : set;
+  return select(set, (key, inner) => changedFields(inner, valueOf(key, before), valueOf(key, after)), false);
+}
+
+/** The set with one field, whose path consists of names. */
+export function setOf(path: readonly string[]): FieldSet {
+  return path.reduceRight<FieldSet>((inner, name) => ({ [`f:${name}`]: inner }), EMPTY);
+}
+
 /** The path of the first field of a set, as a person reads it. */
 export function firstPath(set: FieldSet): string {
   const key = Object.keys(set).find((name) => name !== '.');
@@ -153,7 +165,7 @@ function valueOf(key: string, value: unknown): unknown {
 export type UnownedFields = true | { readonly [step: string]: UnownedFields };
 
 /** Who owns which fields of an object, for one manager. */
-interface OwnedFields {
+export interface OwnedFields {
   /** What the manager owns, by apply or by update. */
   readonly own: FieldSet;
   /** What others own, their status aside. */

@@ -10,6 +10,7 @@ import {
   unionOf,
   unownedFields,
   type FieldSet,
+  type OwnedFields,
   type UnownedFields,
 } from './field-ownership';
 
@@ -34,8 +35,8 @@ interface ObjectFacts {
   /** The fields that the operator does not own. Known of children only; absent when it owns all of them. */
   readonly unowned?: UnownedFields;
   /**
-   * The fields that other managers own as well as the operator, and those that the operator has removed and
-   * another manager has written again. Known of children only; absent when there are none.
+   * The fields that other managers own as well as the operator, and those that the operator has removed and that
+   * exist again. Known of children only; absent when there are none.
    */
   readonly coOwned?: FieldSet;
   /** True when no entry of managedFields is the operator's: it has never written the object. */
@@ -83,8 +84,7 @@ export function metadataOnly(object: KubeObject): CacheEntry {
 export function childEntry(child: KubeObject, removed?: FieldSet): CacheEntry {
   const fields = ownedFields(child, FIELD_MANAGER);
   const unowned = unownedFields(child, fields);
-  const own = removed === undefined ? fields.own : unionOf(fields.own, removed);
-  const coOwned = hasFields(fields.others) ? intersectionOf(fields.others, own) : undefined;
+  const coOwned = contestedFields(fields, removed);
   return {
     object: withoutManagedFields(child),
     facts: intern({
@@ -93,6 +93,15 @@ export function childEntry(child: KubeObject, removed?: FieldSet): CacheEntry {
       ...(coOwned !== undefined && { coOwned }),
     }),
   };
+}
+
+/** See {@link ObjectFacts.coOwned}. */
+function contestedFields({ own, others }: OwnedFields, removed: FieldSet | undefined): FieldSet | undefined {
+  const shared = hasFields(others) ? intersectionOf(others, own) : undefined;
+  if (removed === undefined) return shared;
+  // The operator owns such a field itself when its removal was interrupted.
+  const back = intersectionOf(removed, unionOf(own, others));
+  return shared === undefined || back === undefined ? (shared ?? back) : unionOf(shared, back);
 }
 
 function updateFacts(object: KubeObject): ObjectFacts {

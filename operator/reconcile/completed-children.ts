@@ -11,7 +11,7 @@ import type { ReconcileContext } from './context';
 import { controlledChildren } from './prune';
 
 /**
- * Records on an object which of its children have been current, and drops those that are not rendered any more.
+ * Records on an object which of its children have been current, and drops those that are not rendered so any more.
  * The record is an annotation, since a backup keeps annotations, and drops the status.
  *
  * @param rendered undefined when the children are not known: then nothing is dropped
@@ -30,16 +30,22 @@ export async function recordCompletions(
   const live = controlledChildren(context, object, types).map(({ type, live: child }) =>
     completionOf(type, child, now),
   );
-  const known = Object.assign({}, before, context.completions.of(uidOf(object)), ...live) as Completions;
-  const names = rendered && new Set(rendered.map(({ type, manifest }) => nameOf(type, manifest)));
-  const entries = Object.entries(known).filter(([name]) => names === undefined || names.has(name));
+  const uid = uidOf(object);
+  const seen = context.completions.of(uid);
+  const known = Object.assign({}, before, seen, ...live) as Completions;
+  const current = rendered && new Map(rendered.map((child) => [nameOf(child.type, child.manifest), child]));
+  const isKept = ([name, hash]: readonly [string, string]): boolean => {
+    const child = current?.get(name);
+    return current === undefined || (child !== undefined && hash === childHash(appliedManifest(child)));
+  };
+  const entries = Object.entries(known).filter(isKept);
   const recorded = (written: KubeObject): KubeObject => {
-    if (rendered !== undefined) context.completions.forget(uidOf(object));
+    if (rendered !== undefined) context.completions.forget(uid, seen);
     return written;
   };
   const value = JSON.stringify(Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))));
   if (value === JSON.stringify(before)) return recorded(object);
-  const { uid, resourceVersion } = object.metadata;
+  const { resourceVersion } = object.metadata;
   const annotations = { [COMPLETED_ANNOTATION]: entries.length === 0 ? null : value };
   const ref = refOf(object);
   const patched = await context.objects.trackWrite(ref, () =>

@@ -36,14 +36,20 @@ export class DeletedCompletions {
 
   /** The children of an owner that were current when they were deleted. */
   of(owner: string): Completions {
-    return this.byOwner.get(owner) ?? {};
+    return this.byOwner.get(owner) ?? NONE;
   }
 
-  /** Forgets the children of an owner: they are recorded on it, or it was deleted. */
-  forget(owner: string): void {
-    this.byOwner.delete(owner);
+  /**
+   * Forgets the children of an owner: they are recorded on it, or it was deleted.
+   *
+   * @param seen what {@link of} has returned: if a child was deleted since, nothing is forgotten. @default all
+   */
+  forget(owner: string, seen: Completions = this.of(owner)): void {
+    if (this.of(owner) === seen) this.byOwner.delete(owner);
   }
 }
+
+const NONE: Completions = Object.freeze({});
 
 /** The types of a kind's own children that are not created again. */
 export function keptGoneTypes({ owns }: AnyKind): readonly ResourceType[] {
@@ -59,6 +65,9 @@ export function nameOf(type: ResourceType, { metadata }: KubeObject): string {
 export function completionOf(type: ResourceType, child: KubeObject, now: number): Completions | undefined {
   const { deletionTimestamp: _, ...metadata } = child.metadata;
   const hash = metadata.annotations?.[HASH_ANNOTATION];
+  // kstatus takes a pod for current that has failed, or was evicted.
+  const { phase } = (child['status'] ?? {}) as { readonly phase?: unknown };
+  if (child.kind === 'Pod' && phase === 'Failed') return undefined;
   if (hash === undefined || childState({ ...child, metadata }, now).state !== 'Current') return undefined;
   return { [nameOf(type, child)]: hash };
 }

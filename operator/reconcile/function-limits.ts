@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/kind/kind';
 import { ImpureError } from '../../constructs/kind/purity';
+import { withoutRecord } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { RenderError } from '../../constructs/kube/errors';
 import { KindFunctionError, takeRunningFunction } from '../../constructs/kube/function-error';
@@ -90,7 +91,7 @@ export class FunctionLimits {
 
   /** What an object's children are rendered from, in few bytes. */
   inputOf(object: KubeObject): string {
-    const { generation, labels, annotations } = object.metadata;
+    const { generation, labels, annotations } = withoutRecord(object).metadata;
     const status = this.kind.effects.length > 0 ? object.status : undefined;
     return short(JSON.stringify([generation, labels, annotations, status]));
   }

@@ -54,8 +54,7 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   try {
     rendered = render(context, object);
   } catch (error) {
-    const recorded = await recordCompletions(context, object);
-    return reportStatus(context, recorded, renderErrorFindings(context, recorded, error));
+    return reportStatus(context, object, renderErrorFindings(context, object, error));
   }
   try {
     return await applyRendered(context, object, rendered);
@@ -75,16 +74,18 @@ interface Rendered {
 /** Renders an object: twice if it is as it has not been before, to find out what depends on anything else. */
 function render({ kind, limits }: ReconcileContext, object: KubeObject): Rendered {
   const isNew = !limits.hasEnded(object, 'render');
+  const rendered = limits.run(object, 'render', () => renderSelf(kind, withDefaults(kind, object)));
+  if (!isNew) return rendered;
   try {
-    return limits.run(object, 'render', () => {
-      const rendered = renderSelf(kind, withDefaults(kind, object));
-      if (isNew) assertPureChildren(kind, rendered.self, rendered.children);
-      return rendered;
+    limits.run(object, 'render twice', () => {
+      restoreClock();
+      assertPureChildren(kind, rendered.self, rendered.children);
     });
   } finally {
-    // The second rendering may have been stopped.
+    // What is stopped does not set the clock back.
     restoreClock();
   }
+  return rendered;
 }
 
 /** Renders an object again, with what its effects have reported. */

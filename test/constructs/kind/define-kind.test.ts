@@ -199,7 +199,10 @@ describe('defineKind', () => {
       ],
       [{ ...bind, resourceNames: [] }, 'extraRules[0].resourceNames: it is empty: the rule grants nothing'],
       [{ ...bind, resources: ['pods'] }, 'extraRules[0]: the verb bind is for clusterroles and roles in rbac.auth'],
-      [{ ...bind, verbs: ['bind', 'get'] }, 'extraRules[0].verbs: bind stands with others; give it a rule of its own'],
+      [
+        { ...bind, verbs: ['bind', 'get'] },
+        'extraRules[0].verbs: bind has other verbs beside it; give it a rule of its own',
+      ],
       [{ ...bind, verbs: ['escalate'] as never }, 'extraRules[0]: the verb escalate is none of get, list, watch'],
       [{ ...bind, resources: ['*'] }, 'extraRules[0]: it grants "*"'],
       [{ ...bind, verbs: [] }, 'extraRules[0].verbs: it is empty'],

@@ -226,3 +226,21 @@ test.each(richChildren('dropped-fields').map((child, i) => [child.type.kind, chi
     expect(child.type.kind === 'PersistentVolumeClaim' || tried.length > 0).toBe(true);
   },
 );
+
+test('a field that was only a default may be set by another client after that', async () => {
+  const child = richChildren('dropped-fields').find(({ type }) => type.kind === 'CronJob');
+  if (child === undefined) throw new Error('there is no rich CronJob');
+  const writer = await written(child, 'created');
+  await share(writer, { operation: 'Apply' });
+  expect(await drop(writer, ['spec', 'timeZone'])).not.toHaveProperty('spec.timeZone');
+  const live = await liveOf(writer);
+  const spec = { ...(live['spec'] as Fields), concurrencyPolicy: 'Forbid' };
+  writer.observe(await client.update(child.type, { ...live, spec }, { fieldManager: 'another' }));
+  expect(await isWritten(writer)).toBe(false);
+  const again = { ...(live['spec'] as Fields), timeZone: 'Etc/UTC' };
+  writer.observe(
+    await client.update(child.type, { ...(await liveOf(writer)), spec: again }, { fieldManager: 'another' }),
+  );
+  expect(await isWritten(writer)).toBe(true);
+  expect(await liveOf(writer)).not.toHaveProperty('spec.timeZone');
+});

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import {
+  changedFields,
   differenceOf,
   fieldsMissingIn,
   firstPath,
@@ -224,6 +225,17 @@ describe('sets of fields', () => {
     ],
   ])('of which a manifest %s', (_, fields, manifest, missing) => {
     expect(fieldsMissingIn(fields, manifest)).toEqual(missing);
+  });
+
+  it('of which some values have changed', () => {
+    const fields = { 'f:a': {}, 'f:b': {}, 'f:c': { 'f:d': {}, 'f:e': {} }, 'f:f': { '.': {}, 'f:g': {} } };
+    const before = { a: 1, b: [1], c: { d: 'x', e: 'y' }, f: { g: 1 } };
+    expect(changedFields(fields, before, before)).toBeUndefined();
+    expect(changedFields(fields, before, { a: 2, b: [1], c: { d: 'x' } })).toEqual({
+      'f:a': {},
+      'f:c': { 'f:e': {} },
+      'f:f': { '.': {}, 'f:g': {} },
+    });
   });
 
   it.each([

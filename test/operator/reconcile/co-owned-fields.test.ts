@@ -1,3 +1,4 @@
+import { ApiObject, JsonPatch } from 'cdk8s';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
@@ -98,6 +99,24 @@ describe('a field that is no longer rendered, and that another manager owns too'
     expect(harness.message('c')).toContain('is changed by "argo" as often as it is corrected');
   });
 
+  it('is removed again though a conflict interrupted that', async () => {
+    const harness = await reconciled(CronTab, 'c', cron);
+    const manifest = harness.live(CronJob, 'c');
+    await applyAsIs(harness, CronJob, 'c');
+    harness.respec('c', { timeZone: undefined });
+    await harness.reconcile('c');
+    await applyAsIs(harness, CronJob, 'c', { spec: manifest.spec });
+    harness.server.before = ({ verb, type }) => {
+      if (verb !== 'APPLY' || type !== CronJob) return;
+      harness.server.before = () => undefined;
+      harness.server.edit(CronJob, ref('c'), (live) => ({ ...live, status: { active: [] } }));
+    };
+    await expect(reconcileObject(harness.context, ref('c'))).rejects.toMatchObject({ reason: 'Conflict' });
+    await harness.reconcile('c');
+    expect(harness.live(CronJob, 'c').spec).not.toHaveProperty('timeZone');
+    expect((await harness.reconcile('c')).writes).toEqual([]);
+  });
+
   it('belongs to the operator again when it is rendered again', async () => {
     const harness = await reconciled(CronTab, 'c', cron);
     await applyAsIs(harness, CronJob, 'c');
@@ -126,6 +145,30 @@ describe('a field that is no longer rendered, and that another manager owns too'
     await harness.reconcile('m');
     expect(harness.live(Deployment, 'shop-1').spec).toHaveProperty('replicas', 7);
   });
+});
+
+/** A seeded field that the rendering leaves out while the other writer is there. */
+it('a seeded field that is not rendered at all stays with its other manager, and is not contested', async () => {
+  const kind = {
+    ...MicroServiceDeploy,
+    children: (scope, self) => {
+      MicroServiceDeploy.children(scope, self as never);
+      for (const one of scope.node.findAll())
+        if (one instanceof ApiObject && one.kind === 'Deployment') one.addJsonPatch(JsonPatch.remove('/spec/replicas'));
+    },
+  } as AnyKind;
+  const harness = await reconciled(kind, 'm', { ...shop, autoscaling: true });
+  harness.server.edit(Deployment, ref('shop-1'), (live) => ({
+    ...live,
+    spec: { ...(live.spec as object), replicas: 7 },
+  }));
+  await applyAsIs(harness, Deployment, 'shop-1');
+  for (const image of ['j', 'k']) {
+    harness.respec('m', { image });
+    await harness.reconcile('m');
+    expect(harness.live(Deployment, 'shop-1').spec).toHaveProperty('replicas', 7);
+    expect((await harness.reconcile('m')).writes).toEqual([]);
+  }
 });
 
 describe('an adopted child', () => {

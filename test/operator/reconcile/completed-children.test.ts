@@ -2,6 +2,7 @@ import { k8s } from 'cdk8s-plus-27';
 import { z } from 'zod';
 import { own, type ChildPolicy } from '../../../constructs/kind/child-policy';
 import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
+import { withDefaults } from '../../../constructs/kind/render';
 import { owned, type ResourceType } from '../../../constructs/kube/resource-type';
 import { Harness, ref } from './harness';
 
@@ -147,6 +148,42 @@ describe('a Job with whenGone: keep-gone', () => {
       await harness.reconcile('web');
       expect(jobs(harness)).toBe(1);
     }
+  });
+
+  it('is created for a rendering that comes back after one that did not complete', async () => {
+    const harness = await migrating();
+    finish(harness, 'Complete');
+    await harness.reconcile('web');
+    harness.server.remove(Job, ref('migrate'));
+    harness.respec('web', { image: 'b' });
+    await harness.reconcile('web');
+    finish(harness, 'Failed');
+    await harness.reconcile('web');
+    harness.server.remove(Job, ref('migrate'));
+    harness.respec('web', { image: 'a' });
+    await harness.reconcile('web');
+    expect(jobs(harness)).toBe(1);
+  });
+
+  it('is remembered if it completes while another one is being recorded', async () => {
+    const harness = await migrating();
+    const { completions } = harness.context;
+    const job = harness.live(Job, 'migrate');
+    const complete = { ...job, status: { conditions: [{ type: 'Complete', status: 'True' }] } };
+    const uid = harness.object('web').metadata.uid ?? '';
+    const seen = completions.of(uid);
+    completions.recordDeletion(harness.kind, complete);
+    completions.forget(uid, seen);
+    expect(Object.keys(completions.of(uid))).toEqual(['jobs.batch/migrate']);
+    completions.forget(uid, completions.of(uid));
+    expect(completions.of(uid)).toEqual({});
+  });
+
+  it('does not let its record change what is rendered', async () => {
+    const harness = await migrating();
+    const { metadata, ...object } = harness.object('web');
+    const recorded = { ...object, metadata: { ...metadata, annotations: { a: 'b', [RECORD]: '{}' } } };
+    expect(withDefaults(harness.kind, recorded as never).metadata.annotations).toEqual({ a: 'b' });
   });
 
   it('is dropped from the record when it is not rendered any more, and then created when it is', async () => {
