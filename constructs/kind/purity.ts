@@ -24,8 +24,6 @@ let real: { readonly Date: DateConstructor; readonly ownNow: PropertyDescriptor 
 /**
  * Renders once more, an imagined 401 days later, and compares. Random numbers and counters differ by themselves.
  *
- * If `again` is stopped from outside, which runs no `finally`, call {@link restoreClock}.
- *
  * @param object kind and name of the owner, for the error
  * @param name the function, for example `HelloApp.children`
  * @param rendered what was rendered before
@@ -66,8 +64,8 @@ function renderLater<T>(again: () => T): T {
   }
 }
 
-/** Sets the clock back to the real one, if a rendering was stopped while it was another. */
-export function restoreClock(): void {
+/** Sets the clock back to the real one. */
+function restoreClock(): void {
   if (real === undefined) return;
   globalThis.Date = real.Date;
   // Usually it is a method of the prototype.

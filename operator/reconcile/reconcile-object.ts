@@ -1,6 +1,6 @@
 import { policyOf } from '../../constructs/kind/child-policy';
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
-import { ImpureError, restoreClock } from '../../constructs/kind/purity';
+import { ImpureError } from '../../constructs/kind/purity';
 import {
   assertPureChildren,
   renderShared,
@@ -75,15 +75,9 @@ interface Rendered {
 function render({ kind, limits }: ReconcileContext, object: KubeObject): Rendered {
   const isNew = !limits.hasEnded(object, 'render');
   const rendered = limits.run(object, 'render', () => renderSelf(kind, withDefaults(kind, object)));
-  if (!isNew) return rendered;
-  try {
-    limits.run(object, 'render twice', () => {
-      restoreClock();
-      assertPureChildren(kind, rendered.self, rendered.children);
-    });
-  } finally {
-    // What is stopped does not set the clock back.
-    restoreClock();
+  // What has returned once returns again: it has no time limit.
+  if (isNew) {
+    limits.runUnlimited(object, 'render twice', () => assertPureChildren(kind, rendered.self, rendered.children));
   }
   return rendered;
 }
@@ -190,7 +184,8 @@ function callOf<T>(
   call: () => T,
 ): T | undefined {
   if (kind[name] === undefined) return undefined;
-  return limits.run(self, name, () => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call));
+  const called = (): T => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call);
+  return name === 'observe' ? limits.run(self, name, called) : limits.runUnlimited(self, name, called);
 }
 
 /** What was observed of an object's children. */
