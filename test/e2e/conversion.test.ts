@@ -121,8 +121,8 @@ function stall(name: string, chairs: string): object {
 
 interface Read {
   readonly spec: unknown;
-  readonly status?: { readonly built?: string };
-  readonly metadata: { readonly annotations?: Record<string, string> };
+  readonly status?: { readonly built?: string; readonly observedGeneration?: number };
+  readonly metadata: { readonly annotations?: Record<string, string>; readonly generation: number };
 }
 
 async function get(path: string): Promise<Read> {
@@ -259,6 +259,14 @@ test('whatever a manager applied before in any version, what it applies now is a
     const path = `${object.apiVersion.endsWith('/v1') ? SHOPS.now : SHOPS.old}/pairs`;
     const { status } = await api.ask('APPLY', `${path}?fieldManager=pairs`, object);
     expect([200, 201]).toContain(status);
+    // The operator owns the status in v1. Whether it has written it decides if the API server converts to v1 when it prunes.
+    await waitFor(
+      async () => {
+        const { metadata, status } = await get(`${SHOPS.now}/pairs`);
+        return status?.observedGeneration === metadata.generation;
+      },
+      { describe: 'the operator to have written the status' },
+    );
     return (await get(`${SHOPS.now}/pairs`)).spec;
   };
   const alone: unknown[] = [];
