@@ -38,21 +38,22 @@ export type Exports = Readonly<Record<string, unknown>>;
  */
 export async function loadModules({ root, files, kindred }: LoadOptions): Promise<LoadedModules> {
   const paths = files.map((file) => JSON.stringify(`./${path.relative(root, file).replaceAll(path.sep, '/')}`));
+  const filename = bundleFile(root);
   const { outputFiles, metafile } = await compile({
     absWorkingDir: root,
     stdin: {
       contents: paths.map((from, i) => `export * as file${i} from ${from};`).join('\n'),
       resolveDir: root,
     },
-    outfile: bundleFile(root),
+    outfile: filename,
     ...{ bundle: true, platform: 'node', target: 'node20.19', format: 'cjs', packages: 'external' },
     ...{ sourcemap: 'inline', write: false, metafile: true },
     plugins: root === kindred ? [libraryConstructs(kindred, path.join(kindred, 'dist/library'))] : [],
   });
   const sources = sourcesIn(metafile, root);
-  const modules = evaluate(outputFiles?.[0]?.text ?? '', { root, sources });
+  const loaded = evaluate(outputFiles?.[0]?.text ?? '', { root, filename, sources });
   return {
-    exports: new Map(files.map((file, i) => [file, modules[`file${i}`] ?? {}])),
+    exports: new Map(files.map((file, i) => [file, loaded[`file${i}`] ?? {}])),
     sources,
   };
 }
@@ -78,8 +79,16 @@ export function kindsIn(exported: Exports, file: string): readonly LoadedKind[] 
   return found.filter(({ kind }, i) => found.findIndex((other) => other.kind === kind) === i);
 }
 
-/** The file that the bundle is taken for: it is nowhere on disk, and packages are looked for from there. */
-const bundleFile = (root: string): string => path.join(root, '.kindred.cjs');
+/**
+ * The file that a bundle is taken for: it is nowhere on disk, and packages are looked for from there. Each has its own,
+ * since Node.js finds source maps by file names.
+ */
+const bundleFile = (root: string): string => path.join(root, `.kindred-${++loads}.cjs`);
+
+let loads = 0;
+
+/** The module of each loaded kind: Node.js forgets the source map of a module that nothing refers to. */
+const modules = new WeakMap<AnyKind, Module>();
 
 /** What Node.js has for modules made of text, which its types leave out. */
 interface TextModule extends Module {
@@ -89,9 +98,12 @@ interface TextModule extends Module {
 /** Runs the bundle. @returns what each module exports */
 function evaluate(
   code: string,
-  { root, sources }: { readonly root: string; readonly sources: readonly string[] },
+  {
+    root,
+    filename,
+    sources,
+  }: { readonly root: string; readonly filename: string; readonly sources: readonly string[] },
 ): Readonly<Record<string, Exports>> {
-  const filename = bundleFile(root);
   // Errors of the kinds name the line in the source, here and when children are rendered.
   process.setSourceMapsEnabled(true);
   setProgramStacks({ root, toSources: (stack) => stack });
@@ -105,7 +117,10 @@ function evaluate(
       files: sources,
     });
   }
-  return module.exports as Readonly<Record<string, Exports>>;
+  const exported = module.exports as Readonly<Record<string, Exports>>;
+  for (const [file, one] of Object.entries(exported))
+    for (const { kind } of kindsIn(one, file)) modules.set(kind, module);
+  return exported;
 }
 
 /** The line of the project at which an error was thrown: `website.ts:12:3`. */
@@ -115,7 +130,7 @@ function whereOf(error: unknown, root: string): string | undefined {
     /\(?((?:file:\/\/)?\/[^():]*):(\d+:\d+)\)?$/gm,
   )) {
     const within = path.relative(root, at.replace(/^file:\/\//, ''));
-    if (!/^\.\.|(^|[\\/])node_modules[\\/]|^\.kindred\.cjs$/.test(within)) return `${within}:${position}`;
+    if (!/^\.\.|(^|[\\/])node_modules[\\/]|^\.kindred-\d+\.cjs$/.test(within)) return `${within}:${position}`;
   }
   return undefined;
 }
