@@ -19,6 +19,11 @@ export class LinkedList<T extends Linked<T>> {
     return this.count;
   }
 
+  /** The elements, the oldest first. The list must not change meanwhile. */
+  *[Symbol.iterator](): Iterator<T> {
+    for (let element = this.head; element !== undefined; element = element.next) yield element;
+  }
+
   push(element: T): void {
     element.previous = this.tail;
     element.next = undefined;

@@ -2,7 +2,7 @@ import { childTypes, type AnyKind } from '../../constructs/kind/kind';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { DriftBackoff } from '../apply/drift-backoff';
-import { getLiveMetadata, verifyOwner, type LiveReader } from '../apply/ownership';
+import { getLiveMetadata, isPaused, verifyOwner, type LiveReader } from '../apply/ownership';
 import type { ObjectRef } from '../client/api-client';
 import { ApiError, TransportError } from '../client/errors';
 import type { CacheView } from '../informer/cache-view';
@@ -15,6 +15,7 @@ import type { ReconcileResult, ReconcileContext } from '../reconcile/context';
 import { classify } from '../reconcile/problems';
 import { FunctionLimits } from '../reconcile/function-limits';
 import { reconcileObject } from '../reconcile/reconcile-object';
+import { ObjectRenderer } from '../reconcile/render-object';
 import { reconcileShared } from '../reconcile/reconcile-shared';
 import { SharedKeyIndex, sharedId, type SharedState } from '../reconcile/shared-keys';
 import { runWorkers, type WorkersEnd } from '../workqueue/run-workers';
@@ -43,7 +44,10 @@ const LONGEST_OUTAGE_DELAY_MS = 30_000;
 const MAX_QUIET_STALE_RETRIES = 12;
 
 /** What a controller gets for its reconciles; the rest is its own. */
-export type ControllerContext = Omit<ReconcileContext, 'shared' | 'driftBackoff' | 'completions' | 'limits'>;
+export type ControllerContext = Omit<
+  ReconcileContext,
+  'shared' | 'driftBackoff' | 'completions' | 'limits' | 'renderer'
+>;
 
 /** Options of `Controller`. */
 interface ControllerOptions {
@@ -88,6 +92,7 @@ export class Controller {
       driftBackoff: new DriftBackoff(),
       completions: new DeletedCompletions(),
       limits,
+      renderer: new ObjectRenderer(this.kind, limits, (most) => this.nextObjects(most)),
     };
     this.index = new SharedKeyIndex(this.kind, limits);
     this.staleOwners = new StaleOwners(this.context);
@@ -144,6 +149,16 @@ export class Controller {
       queue.add(objectKey(object.metadata), 'resync');
     }
     for (const id of this.unreferencedSharedIds()) queue.add(sharedQueueKey(id), 'resync');
+  }
+
+  /** The objects whose keys are next in the queue, except for those that are not rendered. */
+  private nextObjects(most: number): readonly KubeObject[] {
+    return this.options.queue.next(most).flatMap((key) => {
+      const target = parseQueueKey(key);
+      const object = target.what === 'object' ? this.context.objects.get(target.ref)?.object : undefined;
+      if (object === undefined || object.metadata.deletionTimestamp !== undefined || isPaused(object)) return [];
+      return [object];
+    });
   }
 
   /**

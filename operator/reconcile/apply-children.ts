@@ -25,12 +25,19 @@ export interface ApplyResult extends ChildProblems {
   readonly contests: ChildProblems;
 }
 
+/** Options of {@link applyChildren}. */
+interface ApplyOptions {
+  /** ServiceAccounts that the object shares and that do not exist. */
+  readonly missing: readonly string[];
+  /** A digest of what the children are rendered from. */
+  readonly input: string;
+}
+
 /**
  * Applies the children of an object, one after the other; a child that fails does not stop the others.
  * ServiceAccounts come first: a child that uses a missing one waits for it. Children that make another writer
  * act on a seeded field come last, and only if all went well before: the field has been handed over by then.
  *
- * @param missing ServiceAccounts that the object shares and that do not exist
  * @throws ApiError, TransportError when the failure is no fault of the child (the cache was behind, the
  * server is unreachable); NotLeaderError
  */
@@ -38,7 +45,7 @@ export async function applyChildren(
   context: ReconcileContext,
   owner: KubeObject,
   children: readonly RenderedChild[],
-  missing: readonly string[] = [],
+  { missing, input }: ApplyOptions,
 ): Promise<ApplyResult> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
@@ -46,7 +53,7 @@ export async function applyChildren(
   const contests: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
-    const { problem, wrote: wroteChild } = await applyChild(context, owner, child);
+    const { problem, wrote: wroteChild } = await applyChild(context, owner, { child, input });
     if (problem !== undefined) (problem.isCorrected ? contests : problems).push(problem);
     wrote ||= wroteChild;
   };
@@ -66,7 +73,7 @@ export async function applyChildren(
 async function applyChild(
   context: ReconcileContext,
   owner: KubeObject,
-  child: RenderedChild,
+  { child, input }: { readonly child: RenderedChild; readonly input: string },
 ): Promise<{ readonly problem: ChildProblem | undefined; readonly wrote: boolean }> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
@@ -84,7 +91,7 @@ async function applyChild(
       driftBackoff: context.driftBackoff,
       ownerKey: ownerKeyOf(owner),
       projection: context.projection,
-      input: context.limits.inputOf(owner),
+      input,
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);

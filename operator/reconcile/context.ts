@@ -10,6 +10,7 @@ import type { DriftBackoff } from '../apply/drift-backoff';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import type { DeletedCompletions } from './completions';
 import type { FunctionLimits } from './function-limits';
+import type { ObjectRenderer } from './render-object';
 import type { SharedStates } from './shared-keys';
 
 /** What a reconcile of one kind works with. */
@@ -32,6 +33,7 @@ export interface ReconcileContext {
   readonly completions: DeletedCompletions;
   /** Calls the kind's functions. */
   readonly limits: FunctionLimits;
+  readonly renderer: ObjectRenderer;
   /** What the caches keep of the children. */
   readonly projection: FieldProjection;
   /** Executes the kind's effects; a kind that has effects needs it. */

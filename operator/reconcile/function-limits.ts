@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/kind/kind';
-import { ImpureError } from '../../constructs/kind/purity';
 import { withoutRecord } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { RenderError } from '../../constructs/kube/errors';
@@ -20,26 +19,62 @@ const NEXT_LIMIT_MS = 1_000;
 /** How long the kind's other objects wait after that, in milliseconds: the Lease is renewed and probes are answered. */
 const PAUSE_MS = 1_000;
 
+/** After this many milliseconds, `runAll` calls for no further object: the event loop goes on, and the limit is that of one call. */
+const BATCH_MS = 20;
+
 const NEXT_TRY =
   'It is called again when the spec, a label or an annotation of the object changes, or another version of the operator starts.';
 
-/** What a function is called for. */
-interface Subject {
-  /** The UID of an object, or the id of a shared key. */
-  readonly id: string;
-  /** For errors: `HelloApp default/web`. */
-  readonly name: string;
-  /** What the functions are given. */
-  readonly input: string;
-}
-
-/** What is known of the functions that were called for a subject. */
-interface Calls {
-  readonly input: string;
-  /** The input with which each part has ended, whatever came of it. */
-  readonly ended: Map<string, string>;
+/** The calls of a kind's functions for one object, as long as what they are given stays the same, or for a shared key. */
+export class FunctionCalls {
   /** Why none of them is called any more: one was stopped, or they depend on more than the input. */
   stopped?: RenderError;
+  /** Whether two renderings of the object were the same. */
+  isPure = false;
+  /** What each part was given, besides the input, when it last returned or threw. */
+  private readonly ended = new Map<string, string>();
+
+  constructor(
+    private readonly limits: FunctionLimits,
+    /** For errors: `HelloApp default/web`. */
+    readonly name: string,
+    /** A digest of what the functions are given: of the object's generation, labels and annotations. */
+    readonly input: string,
+  ) {}
+
+  /**
+   * Calls functions. It has no limit if they have returned for the same before.
+   *
+   * @param part - what is called
+   * @param given - what it is given besides the input. @default nothing
+   * @throws KindFunctionError when it was stopped, now or before; whatever `call` throws
+   */
+  run<T>(part: string, call: () => T, given = ''): T {
+    if (this.stopped !== undefined) throw this.stopped;
+    const full = short(given);
+    if (this.ended.get(part) === full) return call();
+    const [outcome] = this.limits.runAll(part, [this], call, full);
+    return valueOf(outcome as Outcome<T>);
+  }
+
+  /** Whether a part has returned, or thrown. */
+  hasEnded(part: string): boolean {
+    return this.ended.has(part);
+  }
+
+  /** Records that a part has returned, or thrown. @param given - a digest */
+  recordEnd(part: string, given = ''): void {
+    this.ended.set(part, given);
+  }
+}
+
+/** What a function returned, or threw. */
+export type Outcome<T> = { readonly value: T } | { readonly thrown: unknown };
+
+/** @throws what the function threw */
+export function valueOf<T>(outcome: Outcome<T>): T {
+  if ('thrown' in outcome) throw outcome.thrown;
+  return outcome.value;
 }
 
 /** Options of {@link FunctionLimits}. */
@@ -53,14 +88,14 @@ interface FunctionLimitsOptions {
  * the object that it was called for waits with an error, and all others go on.
  *
  * Guarantees: a function is called with a time limit unless it has returned for the same input before, since the limit
- * costs about as much as rendering; a pure function then returns again. Once one was stopped, none is called for that
- * object before its spec, labels or annotations change.
+ * costs more than rendering; a pure function then returns again. Once one was stopped, none is called for that object
+ * before its spec, labels or annotations change.
  *
  * Caveats: a function that is not pure may run forever with an input with which it has returned before. The kubelet then
  * restarts the operator, whose first calls have a limit.
  */
 export class FunctionLimits {
-  private readonly calls = new Map<string, Calls>();
+  private readonly calls = new Map<string, FunctionCalls>();
   private limitMs: number;
   private pause: Promise<void> | undefined;
 
@@ -71,44 +106,18 @@ export class FunctionLimits {
     this.limitMs = limitMs;
   }
 
-  /**
-   * Calls functions for an object.
-   *
-   * @param part - what is called
-   * @param given - what it is given besides the object's spec, labels and annotations. @default nothing
-   * @throws KindFunctionError when it was stopped, now or before; whatever `call` throws
-   */
-  run<T>(object: KubeObject, part: string, call: () => T, given = ''): T {
-    const name = describeObject(object);
-    return this.runFor({ id: object.metadata.uid ?? name, name, input: this.inputOf(object) }, part, call, given);
-  }
-
-  /** Whether a part has returned, or thrown, for an object as it is now. */
-  hasEnded(object: KubeObject, part: string): boolean {
-    const known = this.calls.get(object.metadata.uid ?? describeObject(object));
-    return known?.input === this.inputOf(object) && known.ended.has(part);
-  }
-
-  /** What an object's children are rendered from, in few bytes. */
-  inputOf(object: KubeObject): string {
+  /** The calls for an object as it is now. */
+  of(object: KubeObject): FunctionCalls {
     const { generation, labels, annotations } = withoutRecord(object).metadata;
     const status = this.kind.effects.length > 0 ? object.status : undefined;
-    return short(JSON.stringify([generation, labels, annotations, status]));
-  }
-
-  /**
-   * As {@link run}, without a time limit, which costs about as much as rendering: for what returns if the functions
-   * before it have, or is a line of code.
-   */
-  runUnlimited<T>(object: KubeObject, part: string, call: () => T): T {
+    const input = short(JSON.stringify([generation, labels, annotations, status]));
     const name = describeObject(object);
-    const subject = { id: object.metadata.uid ?? name, name, input: this.inputOf(object) };
-    return this.runFor(subject, part, call, '', false);
+    return this.callsOf(object.metadata.uid ?? name, name, input);
   }
 
-  /** Calls functions for the key of shared children. */
-  runShared<T>(id: string, call: () => T): T {
-    return this.runFor({ id, name: `${this.kind.kind} ${id}`, input: '' }, 'shared', call, '');
+  /** The calls for the key of shared children. */
+  ofShared(id: string): FunctionCalls {
+    return this.callsOf(id, `${this.kind.kind} ${id}`, '');
   }
 
   /** Forgets an object, or a key, that was deleted. */
@@ -127,29 +136,62 @@ export class FunctionLimits {
     while (this.pause !== undefined) await this.pause;
   }
 
-  private runFor<T>({ id, name, input }: Subject, part: string, call: () => T, given: string, isLimited = true): T {
-    let known = this.calls.get(id);
-    if (known?.input !== input) this.calls.set(id, (known = { input, ended: new Map() }));
-    if (known.stopped !== undefined) throw known.stopped;
-    const full = short(given);
-    if (known.ended.get(part) === full) return call();
-    try {
-      const result = isLimited ? runWithTimeLimit(call, this.limitMs) : call();
-      known.ended.set(part, full);
-      return result;
-    } catch (error) {
-      if (!(error instanceof TimeLimitError)) {
-        known.ended.set(part, full);
-        if (error instanceof ImpureError) known.stopped = error;
-        throw error;
+  /**
+   * Calls functions for several objects with a single limit, which costs more than such a call: for the first one, and
+   * for the others as long as that takes a few milliseconds.
+   *
+   * @param given - a digest of what they are given besides the input. @default nothing
+   * @returns what came of each that was called, in their order
+   */
+  runAll<T>(
+    part: string,
+    all: readonly FunctionCalls[],
+    call: (index: number) => T,
+    given = '',
+  ): readonly Outcome<T>[] {
+    const outcomes: Outcome<T>[] = [];
+    const callEach = (): void => {
+      const began = performance.now();
+      while (outcomes.length < all.length) {
+        outcomes.push(outcomeOf(call, outcomes.length));
+        if (performance.now() - began > BATCH_MS) return;
       }
-      error.message += `. ${NEXT_TRY}`;
-      const stopped = new KindFunctionError(name, takeRunningFunction() ?? this.kind.kind, error);
-      known.stopped = stopped;
-      this.limitMs = Math.min(this.limitMs, NEXT_LIMIT_MS);
-      this.pause = new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(() => (this.pause = undefined));
-      throw stopped;
+    };
+    try {
+      runWithTimeLimit(callEach, this.limitMs);
+    } catch (error) {
+      if (!(error instanceof TimeLimitError)) throw error;
+      const calls = all[outcomes.length];
+      if (calls !== undefined) outcomes.push({ thrown: this.stop(calls, error) });
     }
+    for (const [i] of outcomes.entries()) all[i]?.recordEnd(part, given);
+    return outcomes;
+  }
+
+  /** Has none of an object's functions called any more. @returns why */
+  private stop(calls: FunctionCalls, error: TimeLimitError): KindFunctionError {
+    error.message += `. ${NEXT_TRY}`;
+    const why = new KindFunctionError(calls.name, takeRunningFunction() ?? this.kind.kind, error);
+    calls.stopped = why;
+    this.limitMs = Math.min(this.limitMs, NEXT_LIMIT_MS);
+    this.pause = new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(() => (this.pause = undefined));
+    return why;
+  }
+
+  private callsOf(id: string, name: string, input: string): FunctionCalls {
+    const known = this.calls.get(id);
+    if (known?.input === input) return known;
+    const calls = new FunctionCalls(this, name, input);
+    this.calls.set(id, calls);
+    return calls;
+  }
+}
+
+function outcomeOf<T>(call: (index: number) => T, index: number): Outcome<T> {
+  try {
+    return { value: call(index) };
+  } catch (thrown) {
+    return { thrown };
   }
 }
 

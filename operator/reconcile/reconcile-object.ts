@@ -1,21 +1,11 @@
 import { policyOf } from '../../constructs/kind/child-policy';
-import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
 import { ImpureError } from '../../constructs/kind/purity';
-import {
-  assertPureChildren,
-  renderShared,
-  renderDefaulted,
-  sharedKeys,
-  withDefaults,
-  type RenderedChild,
-  type SharedKey,
-} from '../../constructs/kind/render';
-import { describeObject } from '../../constructs/kind/validate';
+import { renderShared, type RenderedChild } from '../../constructs/kind/render';
+import type { Reason } from '../../constructs/kind/kind';
 import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
 import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import { callKindFunction, KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
 import { claimOf, isPaused } from '../apply/ownership';
 import { childKey, refOf, type ObjectRef } from '../client/api-client';
 import { childState, type ChildState } from '../status/child-status';
@@ -26,6 +16,7 @@ import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
 import { ReconcileError, classify, combineProblems, withStatusBackoff, mostSevere, type BackedOff } from './problems';
 import { prune, releaseSeededFields } from './prune';
+import { observedChildren, type Rendered } from './render-object';
 import { sharedId } from './shared-keys';
 import { ownStatus, writeStatus } from './write-status';
 
@@ -52,7 +43,7 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
 
   let rendered: Rendered;
   try {
-    rendered = render(context, object);
+    rendered = context.renderer.render(object);
   } catch (error) {
     return reportStatus(context, object, renderErrorFindings(context, object, error));
   }
@@ -61,39 +52,6 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   } catch (error) {
     return reportError(context, object, error);
   }
-}
-
-/** An object with everything that it renders. */
-interface Rendered {
-  /** The object, with its spec's defaults applied. */
-  readonly self: KindObject<AnyKind>;
-  readonly children: readonly RenderedChild[];
-  readonly shared: readonly SharedKey[];
-}
-
-/** Renders an object: twice if it is as it has not been before, to find out what depends on anything else. */
-function render({ kind, limits }: ReconcileContext, object: KubeObject): Rendered {
-  const isNew = !limits.hasEnded(object, 'render');
-  const rendered = limits.run(object, 'render', () => renderSelf(kind, withDefaults(kind, object)));
-  // What has returned once returns again: it has no time limit.
-  if (isNew) {
-    limits.runUnlimited(object, 'render twice', () => assertPureChildren(kind, rendered.self, rendered.children));
-  }
-  return rendered;
-}
-
-/** Renders an object again, with what its effects have reported. */
-function renderAgain(
-  { kind, limits }: ReconcileContext,
-  { self }: Rendered,
-  status: Readonly<Record<string, unknown>>,
-): Rendered {
-  const rendered = (): Rendered => renderSelf(kind, withStatus(self, status));
-  return limits.run(self, 'render again', rendered, JSON.stringify(status));
-}
-
-function renderSelf(kind: AnyKind, self: KindObject<AnyKind>): Rendered {
-  return { self, children: renderDefaulted(kind, self), shared: sharedKeys(kind, self) };
 }
 
 async function applyRendered(context: ReconcileContext, found: KubeObject, first: Rendered): Promise<ReconcileResult> {
@@ -106,7 +64,7 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
   const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
-  const rendered = effects === undefined ? first : renderAgain(context, first, effects.status);
+  const rendered = effects === undefined ? first : context.renderer.renderAgain(first, effects.status);
   const object = await recordCompletions(context, ensured.object, rendered.children);
   const { uid = '' } = object.metadata;
   context.driftBackoff.setDesiredChildren(uid, () =>
@@ -115,7 +73,10 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const isWanted = (child: RenderedChild): boolean => !isKeptGone(context, object, child);
   const withdrawn = await releaseSeededFields(context, object, rendered.children);
   const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
-  const applied = await applyChildren(context, object, withdrawn.applicable.filter(isWanted), missing);
+  const applied = await applyChildren(context, object, withdrawn.applicable.filter(isWanted), {
+    missing,
+    input: first.calls.input,
+  });
   const problems = [...withdrawn.problems];
   if (applied.readiness === undefined && problems.length === 0)
     problems.push(...(await prune(context, object, rendered.children)).problems);
@@ -137,14 +98,6 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
 }
 
 /**
- * Adds the status that effects reported: children may be rendered from it in the same reconcile that writes
- * it to the server.
- */
-function withStatus(self: KindObject<AnyKind>, status: Readonly<Record<string, unknown>>): KindObject<AnyKind> {
-  return { ...self, status: { ...(self.status as Readonly<Record<string, unknown>> | undefined), ...status } };
-}
-
-/**
  * Findings for an object whose finalizer keeps being removed: nothing is created that might never be cleaned
  * up. What exists is reported all the same.
  */
@@ -159,33 +112,20 @@ function missingFinalizerFindings(
   return { readiness, observed, retry: false, requeueAfterMs: held.requeueAfterMs };
 }
 
-function recordSyncedEvent(context: ReconcileContext, { self }: Rendered, applied: ApplyResult): void {
-  const { kind, record } = context;
+function recordSyncedEvent({ kind, record }: ReconcileContext, { self, calls }: Rendered, applied: ApplyResult): void {
   if (kind.syncedEvent === undefined || applied.readiness !== undefined) return;
   if (self.status?.observedGeneration === self.metadata.generation && !applied.wrote) return;
-  const event = callOf(context, self, 'syncedEvent', () => kind.syncedEvent?.(self));
+  const event = callKindFunction(calls.name, `${kind.kind}.syncedEvent`, () => kind.syncedEvent?.(self));
   if (event !== undefined) record(self, { type: 'Normal', action: 'Sync', ...event });
 }
 
-function defaultReadiness(context: ReconcileContext, { self }: Rendered): Readiness {
-  const { kind } = context;
-  const { reason, message } = callOf(context, self, 'readyReason', () => kind.readyReason?.(self)) ?? {
+function defaultReadiness({ kind }: ReconcileContext, { self, calls }: Rendered): Readiness {
+  const call = (): Reason | undefined => kind.readyReason?.(self);
+  const { reason, message } = callKindFunction(calls.name, `${kind.kind}.readyReason`, call) ?? {
     reason: 'Ready',
     message: 'All children are applied and current.',
   };
   return { state: 'ready', reason, message };
-}
-
-/** Calls a function of the kind, if it has that. */
-function callOf<T>(
-  { kind, limits }: ReconcileContext,
-  self: KubeObject,
-  name: 'observe' | 'readyReason' | 'syncedEvent',
-  call: () => T,
-): T | undefined {
-  if (kind[name] === undefined) return undefined;
-  const called = (): T => callKindFunction(describeObject(self), `${kind.kind}.${name}`, call);
-  return name === 'observe' ? limits.run(self, name, called) : limits.runUnlimited(self, name, called);
 }
 
 /** What was observed of an object's children. */
@@ -204,7 +144,7 @@ interface ChildrenObservation {
  */
 function observeChildren(context: ReconcileContext, rendered: Rendered, owner: KubeObject): ChildrenObservation {
   const { kind } = context;
-  const { self } = rendered;
+  const { self, calls } = rendered;
   const { namespace } = self.metadata;
   const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
   const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
@@ -222,8 +162,10 @@ function observeChildren(context: ReconcileContext, rendered: Rendered, owner: K
   const liveShared = shared.flatMap(standing);
   const live = [...own.flatMap((one) => one.live), ...liveShared];
   const observe = (): Readonly<Record<string, unknown>> | undefined =>
-    kind.observe?.({ self, children: observedChildren(live) });
-  const observed = callOf(context, self, 'observe', observe) ?? {};
+    callKindFunction(calls.name, `${kind.kind}.observe`, () =>
+      kind.observe?.({ self, children: observedChildren(live) }),
+    );
+  const observed = (kind.observe && calls.run('observe', observe)) ?? {};
   const now = Date.parse(context.now());
   const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
   const states = judged.map((object) => ({ object, state: childState(object, now) }));
@@ -256,12 +198,6 @@ function childReadiness({
   const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
   if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
   return [{ state: 'progressing', reason: 'Progressing', message }];
-}
-
-function observedChildren(live: readonly KubeObject[]): ObservedChildren {
-  const all = <C extends KubeObject>(type: ResourceType<C>): readonly C[] =>
-    live.filter((child): child is C => typeKey(child) === typeKey(type));
-  return { all, one: (type) => all(type)[0] };
 }
 
 /** What a reconcile found, before it is written into the status. */

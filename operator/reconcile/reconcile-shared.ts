@@ -58,9 +58,9 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   if (group === undefined) return { state: undefined, retry: false, awaited: [] };
   let children: readonly RenderedChild[];
   try {
-    children = context.limits.runShared(sharedOwnerKey(target), () =>
-      renderShared(context.kind, group, target.key, target.namespace),
-    );
+    children = context.limits
+      .ofShared(sharedOwnerKey(target))
+      .run('shared', () => renderShared(context.kind, group, target.key, target.namespace));
   } catch (error) {
     const failed = renderErrorResult(error);
     if (target.objects.length > 0) return failed;
@@ -132,7 +132,7 @@ function ownersWithUnknownKeys(
 
 function hasKnownKeys({ kind, limits }: ReconcileContext, object: KubeObject): boolean {
   try {
-    limits.run(object, 'shared keys', () => sharedKeys(kind, withDefaults(kind, object)));
+    limits.of(object).run('shared keys', () => sharedKeys(kind, withDefaults(kind, object)));
     return true;
   } catch {
     return false;

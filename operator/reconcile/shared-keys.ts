@@ -39,7 +39,9 @@ export class SharedKeyIndex {
   private idsOf(object: KubeObject): readonly string[] {
     if (this.kind.shared.length === 0) return [];
     try {
-      const keys = this.limits.run(object, 'shared keys', () => sharedKeys(this.kind, withDefaults(this.kind, object)));
+      const keys = this.limits
+        .of(object)
+        .run('shared keys', () => sharedKeys(this.kind, withDefaults(this.kind, object)));
       return keys.map(({ group, key }) => sharedId(group.name, object.metadata.namespace, key));
     } catch {
       // The object's own reconcile reports what is wrong with it, or with its kind. Until then it keeps its

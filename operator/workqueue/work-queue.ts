@@ -134,6 +134,19 @@ export class WorkQueue<K extends string> {
     return { key: entry.key, priority: entry.priority };
   }
 
+  /** The keys that are taken next, at most so many, unless more urgent ones are added. */
+  next(most: number): readonly K[] {
+    const keys: K[] = [];
+    if (this.closed) return keys;
+    for (const list of [this.ready.user, this.ready.resync]) {
+      for (const { key } of list) {
+        if (keys.length === most) return keys;
+        keys.push(key);
+      }
+    }
+    return keys;
+  }
+
   /**
    * The run of a taken key ended, well or not.
    *

@@ -89,6 +89,23 @@ describe.each([
   });
 });
 
+it('all others are reconciled, whatever the place of the one that never returns among those that wait', async () => {
+  await running.stop();
+  for (const place of [0, 3, 7]) {
+    running = new RunningController(Hanging, { limitMs });
+    calls = 0;
+    const names = Array.from({ length: 8 }, (_, i) => (i === place ? 'bad' : `good-${i}`));
+    for (const name of names) await running.add(name, { image: name === 'bad' ? 'render' : 'i' });
+    running.start();
+    expect(await conditionsOf('bad')).toEqual(['Ready=False ErrRender', 'Stalled=True ErrRender']);
+    const good = names.filter((name) => name !== 'bad');
+    for (const name of good) await conditionsOf(name);
+    expect(good.map((name) => running.live(owned.Deployment, name).metadata.name)).toEqual(good);
+    expect(calls).toBe(1);
+    await running.stop();
+  }
+}, 20_000);
+
 it('a shared key that never returns fails its object, also where objects are indexed by it', async () => {
   const [group] = MicroServiceDeploy.shared;
   const key = (self: KubeObject): string => {

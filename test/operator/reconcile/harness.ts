@@ -12,6 +12,7 @@ import type {
   ReconcileContext,
 } from '../../../operator/reconcile/context';
 import { FunctionLimits } from '../../../operator/reconcile/function-limits';
+import { ObjectRenderer } from '../../../operator/reconcile/render-object';
 import { reconcileObject } from '../../../operator/reconcile/reconcile-object';
 import { reconcileShared, type SharedResult } from '../../../operator/reconcile/reconcile-shared';
 import { DeletedCompletions } from '../../../operator/reconcile/completions';
@@ -56,6 +57,7 @@ export class Harness {
     }
     this.server.eventDelivery = 'before';
     if (server === undefined) this.fillCaches();
+    const limits = new FunctionLimits(kind);
     this.context = {
       kind,
       client: this.server,
@@ -65,7 +67,8 @@ export class Harness {
       shared: { get: (id) => this.sharedState(id) },
       driftBackoff: new DriftBackoff(),
       completions: this.completions,
-      limits: new FunctionLimits(kind),
+      limits,
+      renderer: new ObjectRenderer(kind, limits),
       projection,
       record: ({ metadata: { name } }, event) => this.events.push({ regarding: name, ...event }),
       onWrite: (write) => this.written.push(write),

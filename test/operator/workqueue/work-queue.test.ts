@@ -47,6 +47,20 @@ describe('WorkQueue', () => {
     expect(takeAll(queue)).toEqual(['u1', 'u2', 'r1', 'r2']);
   });
 
+  it('tells which keys are taken next, without those that run, wait for their time, or were dropped', () => {
+    queue.add('r1', 'resync');
+    for (const key of ['u1', 'u2', 'u3']) queue.add(key, 'user');
+    queue.addAfter('later', 1000);
+    expect([0, 2, 9].map((most) => queue.next(most))).toEqual([[], ['u1', 'u2'], ['u1', 'u2', 'u3', 'r1']]);
+    queue.take();
+    queue.add('u1');
+    expect(queue.next(9)).toEqual(['u2', 'u3', 'r1']);
+    expect(takeAll(queue)).toEqual(['u2', 'u3', 'r1']);
+    queue.add('u4');
+    queue.close();
+    expect(queue.next(9)).toEqual([]);
+  });
+
   it('moves a waiting resync key up when a user change comes, and never down', () => {
     for (const key of ['r1', 'r2', 'r3']) queue.add(key, 'resync');
     queue.add('r2', 'user');
