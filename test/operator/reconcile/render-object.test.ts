@@ -37,11 +37,17 @@ function imageIn({ children }: Rendered): unknown {
     .containers[0]?.image;
 }
 
+let clock: jest.SpyInstance<number>;
+
 beforeEach(() => {
+  // Rendering takes no time, however busy the machine is.
+  clock = jest.spyOn(performance, 'now').mockReturnValue(0);
   calls = [];
   next = [];
   renderer = new ObjectRenderer(Kind, new FunctionLimits(Kind, { limitMs: 1_000 }), (most) => next.slice(0, most));
 });
+
+afterEach(() => clock.mockRestore());
 
 /** What is called while an object is rendered. */
 function called(object: KubeObject): readonly string[] {
@@ -62,6 +68,12 @@ it('renders those that come next with a new object, and each a second time when 
 it('renders no more than 32 together', () => {
   next = Array.from({ length: 40 }, (_, i) => app(`next-${i}`));
   expect(called(app('a')).filter((call) => call.startsWith('render '))).toHaveLength(32 + 1);
+});
+
+it('renders no others after 20 ms', () => {
+  clock.mockReturnValueOnce(0).mockReturnValueOnce(19).mockReturnValueOnce(21);
+  next = [app('b'), app('c')];
+  expect(called(app('a'))).toEqual(['render a', 'observe a', 'render b', 'observe b', 'render a']);
 });
 
 it.each<[string, (before: KubeObject) => KubeObject, readonly string[]]>([
