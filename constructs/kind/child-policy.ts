@@ -37,6 +37,11 @@ export function policyOf(type: ResourceType): Required<ChildPolicy> {
   return hasPolicy(type) ? type.policy : DEFAULTS;
 }
 
+/** The types of a kind's own children that are not created again. */
+export function keptGoneTypes({ owns }: { readonly owns: readonly ResourceType[] }): readonly ResourceType[] {
+  return owns.filter((type) => policyOf(type).whenGone === 'keep-gone');
+}
+
 /** Whether a type was given a policy. */
 export function hasPolicy<T extends KubeObject>(type: ResourceType<T>): type is OwnedType<T> {
   return 'policy' in type;

@@ -1,5 +1,5 @@
 import { Construct } from 'constructs';
-import { policyOf } from '../kind/child-policy';
+import { keptGoneTypes } from '../kind/child-policy';
 import { storesState } from '../kind/effects';
 import type { AnyKind } from '../kind/kind';
 import { groupOf, owned, type ResourceScope, type ResourceType } from '../kube/resource-type';
@@ -210,10 +210,9 @@ function kindGrants(kind: AnyKind): readonly ScopedGrant[] {
     verbs,
     scope,
   });
-  const keepsGone = kind.owns.some((type) => policyOf(type).whenGone === 'keep-gone');
   return [
     grant(plural, 'list', 'watch'),
-    ...(kind.finalizer === undefined && !keepsGone ? [] : [grant(plural, 'patch')]),
+    ...(kind.finalizer === undefined && keptGoneTypes(kind).length === 0 ? [] : [grant(plural, 'patch')]),
     grant(`${plural}/status`, 'patch'),
     ...(kind.owns.length === 0 ? [] : [grant(`${plural}/finalizers`, 'update')]),
   ];

@@ -230,10 +230,11 @@ export class EffectReconciler implements Effects {
     const { backoff, clock, reads, kind } = this.options;
     let run: EffectRun;
     let seen: string;
+    let files: readonly string[];
     try {
       // A removal must not depend on objects that may be deleted by now: the state has what it needs.
       const optional = effect.phase === 'remove';
-      const files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);
+      files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);
       const reader = await reads.reader(kind.reads, self as never, files, { optional });
       run = this.call(self, `${effect.name}.input`, () => buildEffectRun(effect, self, reader));
       seen = reader.contentHash;
@@ -267,13 +268,9 @@ export class EffectReconciler implements Effects {
     }
     const found = evaluationOf(next, run, record);
     // No event reports a change of what was read.
-    const mustLook =
-      next.what === 'exhausted' && found.requeueAfterMs === undefined && this.readsAnything(effect, self);
+    const readsAnything = (): boolean => files.length > 0 || resolveReads(kind.reads, self as never).length > 0;
+    const mustLook = next.what === 'exhausted' && found.requeueAfterMs === undefined && readsAnything();
     return mustLook ? { ...found, requeueAfterMs: RESYNC_PERIOD_MS } : found;
-  }
-
-  private readsAnything({ files }: AnyEffect, self: KindObject<AnyKind>): boolean {
-    return resolveReads(this.options.kind.reads, self as never).length > 0 || (files?.(self) ?? []).length > 0;
   }
 
   private startRun(

@@ -1,4 +1,4 @@
-import { policyOf } from '../../constructs/kind/child-policy';
+import { keptGoneTypes, policyOf } from '../../constructs/kind/child-policy';
 import type { RenderedChild } from '../../constructs/kind/render';
 import { COMPLETED_ANNOTATION, FIELD_MANAGER } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
@@ -6,7 +6,7 @@ import { childHash } from '../apply/diff';
 import { claimOf } from '../apply/ownership';
 import { appliedManifest } from '../apply/write-child';
 import { refOf, uidOf } from '../client/api-client';
-import { completionOf, keptGoneTypes, nameOf, recordedCompletions, type Completions } from './completions';
+import { completionOf, nameOf, recordedCompletions, type Completions } from './completions';
 import type { ReconcileContext } from './context';
 import { controlledChildren } from './prune';
 

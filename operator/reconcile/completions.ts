@@ -1,4 +1,4 @@
-import { policyOf } from '../../constructs/kind/child-policy';
+import { keptGoneTypes, policyOf } from '../../constructs/kind/child-policy';
 import type { AnyKind } from '../../constructs/kind/kind';
 import { COMPLETED_ANNOTATION, HASH_ANNOTATION } from '../../constructs/kube/envelope';
 import type { KubeObject } from '../../constructs/kube/kube-object';
@@ -50,11 +50,6 @@ export class DeletedCompletions {
 }
 
 const NONE: Completions = Object.freeze({});
-
-/** The types of a kind's own children that are not created again. */
-export function keptGoneTypes({ owns }: AnyKind): readonly ResourceType[] {
-  return owns.filter((type) => policyOf(type).whenGone === 'keep-gone');
-}
 
 /** A child's name in a record. */
 export function nameOf(type: ResourceType, { metadata }: KubeObject): string {

@@ -2,7 +2,7 @@ import { KindFunctionError, statusMessage } from '../../constructs/kube/function
 import { ownerReference, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
-import { renderShared, sharedKeys, withDefaults, type RenderedChild } from '../../constructs/kind/render';
+import { renderShared, type RenderedChild } from '../../constructs/kind/render';
 import {
   ownerReferencesOf,
   getAllLiveMetadata,
@@ -16,7 +16,7 @@ import type { AwaitedName, ReconcileContext } from './context';
 import { refOf } from '../client/api-client';
 import { serviceAccountProblem, missingAccounts, splitAccounts } from './apply-children';
 import { problemOfError, problemOfOutcome, combineProblems, problemOfMissingType, type ChildProblem } from './problems';
-import { sharedId, type SharedState } from './shared-keys';
+import { sharedId, sharedKeysOf, type SharedState } from './shared-keys';
 import { writeChild } from '../apply/write-child';
 
 /** The children of one shared key, to reconcile. */
@@ -132,7 +132,7 @@ function ownersWithUnknownKeys(
 
 function hasKnownKeys({ kind, limits }: ReconcileContext, object: KubeObject): boolean {
   try {
-    limits.of(object).run('shared keys', () => sharedKeys(kind, withDefaults(kind, object)));
+    sharedKeysOf(kind, limits, object);
     return true;
   } catch {
     return false;

@@ -1,9 +1,18 @@
 import type { AnyKind } from '../../constructs/kind/kind';
-import { sharedKeys, withDefaults } from '../../constructs/kind/render';
+import { sharedKeys, withDefaults, type SharedKey } from '../../constructs/kind/render';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { refOf, type ObjectRef } from '../client/api-client';
 import type { Readiness } from '../status/conditions';
 import type { FunctionLimits } from './function-limits';
+
+/**
+ * The shared keys that an object names, found within the time limit.
+ *
+ * @throws InvalidObjectError when the spec does not fit the schema; KindFunctionError
+ */
+export function sharedKeysOf(kind: AnyKind, limits: FunctionLimits, object: KubeObject): readonly SharedKey[] {
+  return limits.of(object).run('shared keys', () => sharedKeys(kind, withDefaults(kind, object)));
+}
 
 /** Which objects of a kind name which shared keys. */
 export class SharedKeyIndex {
@@ -39,9 +48,7 @@ export class SharedKeyIndex {
   private idsOf(object: KubeObject): readonly string[] {
     if (this.kind.shared.length === 0) return [];
     try {
-      const keys = this.limits
-        .of(object)
-        .run('shared keys', () => sharedKeys(this.kind, withDefaults(this.kind, object)));
+      const keys = sharedKeysOf(this.kind, this.limits, object);
       return keys.map(({ group, key }) => sharedId(group.name, object.metadata.namespace, key));
     } catch {
       // The object's own reconcile reports what is wrong with it, or with its kind. Until then it keeps its
