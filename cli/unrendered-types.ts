@@ -11,7 +11,7 @@ const NAMESPACE = 'samples';
  * The types among a kind's `owns`, and those of its shared groups, that none of its samples renders: either a
  * sample is missing, or the operator has write permissions that it does not need.
  *
- * It is no error of the definition. Which children there are may depend on the spec in a way that only the
+ * It is not an error of the definition. Which children there are may depend on the spec in a way that only the
  * kind's code knows, and a generic kind renders what its spec says. The types of a kind that renders children
  * from `self.status` are not reported: no sample has a status.
  *

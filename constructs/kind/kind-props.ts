@@ -58,7 +58,7 @@ export interface KindProps<
    * children of a type mean for `Ready`, and what is done when one is deleted.
    *
    * The operator may create, change and delete objects of each type. `kindred dev` and `kindred docs` report
-   * those that no sample renders. That is no error: which children there are may depend on the spec in a way
+   * those that no sample renders. That is not an error: which children there are may depend on the spec in a way
    * that no sample shows, as in a generic kind; a sample of each type ends the report.
    */
   readonly owns: readonly ResourceType[];
@@ -72,7 +72,7 @@ export interface KindProps<
   /**
    * Rules that its operator needs besides those that follow from the definition. A kind that renders bindings
    * needs `bind` on the roles to which they bind, by name: RBAC else refuses them to an operator that does not
-   * have the permissions of these roles itself. Whoever installs the operator must have what it is granted.
+   * have the permissions of these roles itself. The user who installs the operator must have what it is granted.
    * @default none
    */
   readonly extraRules?: readonly KindRule[];

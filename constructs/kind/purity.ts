@@ -45,6 +45,7 @@ export function assertPure(
 }
 
 function renderLater<T>(again: () => T): T {
+  // A rendering that a time limit has stopped runs no `finally`.
   restoreClock();
   const { Date: RealDate } = globalThis;
   const now = performance.now.bind(performance);

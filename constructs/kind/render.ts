@@ -44,11 +44,9 @@ export interface RenderOptions {
 
 /**
  * Renders the children of an object: the same bytes for the same kind and object, wherever it is called. Shared children are
- * not among them, see {@link renderShared}.
+ * not among them, see {@link renderShared}. They are rendered twice, to find out what depends on anything but the object.
  *
  * @param object an object of the kind; its spec's defaults need not be applied
- * They are rendered twice, to find out what depends on anything but the object.
- *
  * @throws InvalidObjectError when the spec does not fit the schema
  * @throws RenderError when the kind renders a child it must not; ImpureError when the two renderings differ
  */

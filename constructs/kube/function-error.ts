@@ -90,7 +90,7 @@ export function setProgramStacks(stacks: ProgramStacks): void {
   program = stacks;
 }
 
-/** The stack of an error and of its causes, with paths relative to the project, if that is known. Empty for what is no error. */
+/** The stack of an error and of its causes, with paths relative to the project, if that is known. Empty for what is not an error. */
 function sourceStack(error: unknown): string {
   const texts: string[] = [];
   for (let one = error, depth = 0; depth < MAX_CAUSES; depth += 1) {

@@ -368,7 +368,7 @@ async function apply(write: WriteChildOptions, cached: CacheEntry, applied: Kube
   const { projection } = write;
   const { object, taken } = await prepareApply(write, cached, applied);
   const result = await applyPrepared(write, object, applied);
-  // A field that is as before was a default that the POST had owned: whoever sets it now is welcome to it.
+  // A field that is as before was a default that the POST had owned: another client may set it now.
   const removed = taken === undefined ? undefined : changedFields(taken, object, result);
   if (removed === undefined) return result;
   projection.registerRemoved(uidOf(object), removed);

@@ -26,7 +26,7 @@ interface MachineState {
   cluster: ClusterState | undefined;
   /** Its service registered the node when it was started; it does not do so again by itself. */
   registered: boolean;
-  /** Its installation ended well, as its marker says; another one does not start its service anew. */
+  /** Its installation ended well, as its marker says; another one does not start its service again. */
   marked: boolean;
   /** Data of a member of etcd are on its disk. */
   data: boolean;

@@ -201,7 +201,7 @@ async function isWritten(writer: ChildWriter): Promise<boolean> {
 }
 
 test.each(richChildren('dropped-fields').map((child, i) => [child.type.kind, child, i] as const))(
-  '%s: what is no longer rendered is removed, whoever else owns it',
+  '%s: what is no longer rendered is removed, even if another client owns it too',
   async (_, child, index) => {
     const places = placesOf(child.manifest);
     const problems: string[] = [];

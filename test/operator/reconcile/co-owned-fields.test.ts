@@ -228,7 +228,7 @@ describe('an adopted child', () => {
   });
 });
 
-test('an owner that leaves a shared child is removed from it, whoever else owns the reference', async () => {
+test('an owner that leaves a shared child is removed from it, even if another client owns the reference too', async () => {
   const harness = await reconciled(MicroServiceDeploy, 'one', shop);
   await harness.add('two', { ...shop, fullName: 'shop-2' });
   await harness.reconcileShared('shop');

@@ -143,7 +143,7 @@ describe.each(shells)('%s', (_, shell) => {
       ).answer;
     beforeEach(() => machine.unset('active'));
 
-    test('and joins anew where etcd has removed it', () => {
+    test('and joins again where etcd has removed it', () => {
       machine.set('etcd', WITHOUT);
       expect(install()).toEqual({ ok: true, changed: true });
       expect(existsSync(machine.path('data/k3s/server/db/etcd-removed/member'))).toBe(true);
