@@ -94,7 +94,10 @@ export interface KindProps<
    * `addDependency`, which the operator does not follow, and lists of built-in types that hold a key twice,
    * which the server refuses at every apply, and metadata that only the server or the operator sets. The operator
    * stops what has not returned after 5 s. In a kind without effects, rendering also rejects reading `self.status`,
-   * which only `observe` writes, from the children. A Secret's `stringData` is rendered as `data`.
+   * which only `observe` writes, from the children. In a kind with effects, the operator gives `children` what they have
+   * reported for the object as it is as `self.status`, and the kind's own conditions, without times, once all have
+   * succeeded. Until then, the children that exist are neither changed nor deleted if a field is read that has not been
+   * reported. A Secret's `stringData` is rendered as `data`.
    */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;
   /** Computes the kind's own status fields from the live children. @default none */
@@ -132,7 +135,7 @@ export interface SharedChildren<Self> {
   /** Names the group within its kind: a lower-case word, part of queue keys and messages. */
   readonly name: string;
   readonly owns: readonly ResourceType[];
-  /** The key that an object names. */
+  /** The key that an object names. Pure; it must not read `self.status`, which may be lost. */
   readonly key: (self: Self) => string;
   /** Adds the children of a key to `scope`. */
   readonly children: (scope: Construct, key: string) => void;

@@ -12,6 +12,7 @@ import { typeKey, type ResourceType } from '../kube/resource-type';
 import { assertPure } from './purity';
 import { isSecret, toStoredSecret } from './secret-data';
 import { checkServerFields } from './server-fields';
+import { withoutStatusForKey, withStatusForChildren, type StatusReadListener } from './status-access';
 import { describeObject, parseSpec } from './validate';
 
 /** One rendered child. */
@@ -92,13 +93,18 @@ export function withoutRecord(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** {@link renderChildren} of an object whose defaults are applied already; rendered once. */
+/**
+ * {@link renderChildren} of an object whose defaults are applied already; rendered once.
+ *
+ * @param onStatusRead - called with what `children` reads of the status, see {@link StatusReadListener}
+ */
 export function renderDefaulted<K extends AnyKind>(
   kind: K,
   self: KindObject<K>,
   options: RenderOptions = {},
+  onStatusRead?: StatusReadListener,
 ): readonly RenderedChild[] {
-  const readable = guardStatusAccess(kind, self);
+  const readable = withStatusForChildren(kind, self, onStatusRead);
   const addChildren = (scope: Construct): void => kind.children(scope, readable);
   const manifests = synthesize(self, { name: `${kind.kind}.children`, owns: kind.owns, addChildren }, options);
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, self, type, manifests) }));
@@ -113,12 +119,12 @@ export interface SharedKey {
 /**
  * The shared groups of a kind with the keys that an object names.
  *
- * @throws RenderError when a key is read from a status that only `observe` writes
+ * @throws RenderError when a key is taken from the status
  */
 export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): readonly SharedKey[] {
-  const readable = guardStatusAccess(kind, self);
   return kind.shared.map((group) => {
     const name = `${kind.kind}.shared.${group.name}.key`;
+    const readable = withoutStatusForKey(self, group.name);
     return { group, key: callKindFunction(describeObject(self), name, () => group.key(readable)) };
   });
 }
@@ -141,29 +147,6 @@ export function renderShared(
   const addChildren = (scope: Construct): void => group.children(scope, key);
   const manifests = synthesize(standIn, { name, owns: group.owns, addChildren }, options);
   return manifests.map((child) => ({ ...child, seeds: [] }));
-}
-
-/**
- * In a kind without effects only `observe` writes the status, from the children: children rendered from it
- * would depend on themselves. Moreover, the status is empty in `pulumi preview` and in snapshot tests, and on
- * the server an earlier version of the operator may have written it.
- *
- * @returns the object, whose status throws when it is read
- */
-function guardStatusAccess<K extends AnyKind>(kind: K, self: KindObject<K>): KindObject<K> {
-  if (kind.effects.length > 0) return self;
-  const readable: KubeObject = { ...(self as KubeObject) };
-  // Not enumerable, so that copying the object does not read its status.
-  Object.defineProperty(readable, 'status', {
-    enumerable: false,
-    get: () => {
-      const message =
-        "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec, " +
-        'or have an effect find out what they need';
-      throw new RenderError(describeObject(self), message);
-    },
-  });
-  return readable as KindObject<K>;
 }
 
 interface SynthesizedChild {

@@ -68,6 +68,8 @@ interface WriteChildOptions extends ApplyContext {
   readonly ownerKey: string;
   /** A digest of what the child is rendered from. @default not known */
   readonly input?: string;
+  /** If it exists, it is left as it is. @default false */
+  readonly onlyCreate?: boolean;
   /** Called before an existing child is written, with the first path that differs. */
   readonly onDrift?: (path: string) => void;
 }
@@ -133,6 +135,8 @@ async function create(write: WriteChildOptions, body: KubeObject, applied: KubeO
     if (!(error instanceof ApiError)) throw error;
     if (error.hasCause('NamespaceTerminating')) return { result: 'waiting', message: 'the namespace is being deleted' };
     if (error.reason !== 'AlreadyExists') throw error;
+    if (write.onlyCreate === true)
+      return requireCached(write, { result: 'waiting', message: 'an object of its name exists' });
   }
   const live = await write.client.get(child.type, refOf(body));
   if (live === undefined)

@@ -1,27 +1,20 @@
-import {
-  buildEffectRun,
-  selectEffects,
-  type Effect,
-  type EffectPhase,
-  type EffectRun,
-} from '../../constructs/kind/effects';
+import type { EffectPhase, EffectRun } from '../../constructs/kind/effects';
 import { FORCE_REMOVE_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, CommonStatus, KindObject } from '../../constructs/kind/kind';
-import { callKindFunction, KindFunctionError } from '../../constructs/kube/function-error';
+import type { KindFunctionError } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { resolveReads } from '../../constructs/kind/reads';
 import { withDefaults } from '../../constructs/kind/render';
-import { describeObject } from '../../constructs/kind/validate';
 import type { Readiness } from '../status/conditions';
 import { isPaused, hasOrphanFinalizer } from '../apply/ownership';
 import { uidOf } from '../client/api-client';
 import type { Clock } from '../process/clock';
-import { runWithTimeLimit } from '../process/time-limit';
-import { FUNCTION_LIMIT_MS } from '../reconcile/function-limits';
-import type { CleanupFailure, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
+import type { CleanupFailure, EffectReports, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
+import { planErrorOf, EffectInputs, type AnyEffect, type BuiltRun } from './effect-inputs';
+import { completeReports, findReports, reportedStatus, withReportedStatus } from './effect-reports';
 import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
-import { attemptScope, decideEffect, inputHash } from './effect-state';
+import { attemptScope, decideEffect } from './effect-state';
 import type { AttemptBackoff, EffectRecord, EffectStore } from './effect-state';
 import { runEffect, type EffectRunQueue, type RunRequest, type RunView } from './effect-runs';
 import { PlanError, RETRY_AFTER_MS, RunInterruptedError, type PlanRunner, type StatusFields } from './plan-runner';
@@ -32,8 +25,6 @@ import {
   previousReadiness,
   type EffectEvaluation,
 } from './effect-readiness';
-
-type AnyEffect = Effect<KindObject<AnyKind>>;
 
 /** How often Secrets and files are read again, since no event reports their changes, in milliseconds. */
 const RESYNC_PERIOD_MS = 300_000;
@@ -74,10 +65,12 @@ export interface EffectReconcilerOptions {
 export class EffectReconciler implements Effects {
   private readonly cleanupBackoff: CleanupBackoff;
   private readonly states: EffectStateCache;
+  private readonly inputs: EffectInputs;
 
   constructor(private readonly options: EffectReconcilerOptions) {
     this.cleanupBackoff = new CleanupBackoff(options);
     this.states = new EffectStateCache(options.store);
+    this.inputs = new EffectInputs(options.kind, options.reads);
   }
 
   async hasStarted(object: KubeObject): Promise<boolean> {
@@ -92,7 +85,7 @@ export class EffectReconciler implements Effects {
     }
     // A lost state does not matter if there is nothing to undo.
     const { kind } = this.options;
-    if (this.effectsOf(withDefaults(kind, object), 'remove').length === 0) return false;
+    if (this.inputs.select(withDefaults(kind, object), 'remove').length === 0) return false;
     if (attempts === 0) return false;
     // A restored Secret must be read.
     this.states.invalidate(object);
@@ -150,9 +143,10 @@ export class EffectReconciler implements Effects {
     this.cleanupBackoff.forget(uidOf(object));
   }
 
-  async reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult> {
+  async reconcile(object: KubeObject, found: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult> {
     const memory = await this.states.of(object);
-    const effects = this.effectsOf(self, phase);
+    const self = withReportedStatus(this.options.kind, found, memory);
+    const effects = this.inputs.select(self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
     const lastIdleResult = memory.lastIdleResult?.generation === generation ? memory.lastIdleResult : undefined;
@@ -163,9 +157,9 @@ export class EffectReconciler implements Effects {
     }
     if (memory.isDirty) await this.states.save(object, memory);
     await this.options.store.syncOwnerReference(object);
-    const settle = (found: EffectsResult): EffectsResult => {
-      memory.lastIdleResult = { ...found, generation };
-      return found;
+    const settle = (result: EffectsResult): EffectsResult => {
+      memory.lastIdleResult = { ...result, generation };
+      return result;
     };
     let requeueAfterMs: number | undefined = effects.length === 0 ? undefined : RESYNC_PERIOD_MS;
     for (const effect of effects) {
@@ -174,36 +168,30 @@ export class EffectReconciler implements Effects {
       const stood = step.begun === true && effect.everySeconds !== undefined ? previousReadiness(object) : undefined;
       if (stood !== undefined && memory.lastIdleResult === undefined) {
         const { readiness } = stood;
-        const rest = readiness === undefined ? {} : { readiness };
         return settle({
-          ...rest,
+          ...(readiness === undefined ? { isFromStatus: true } : { readiness }),
           status: {},
           ...keptConditions(this.options.kind, object),
         });
       }
       if (step.readiness !== undefined) {
-        const found = this.incomplete(memory, effects, effect, step.readiness, step.requeueAfterMs);
-        return step.begun === true ? found : settle(found);
+        const result = this.incomplete(memory, effects, effect, step.readiness, step.requeueAfterMs);
+        return step.begun === true ? result : settle(result);
       }
       if (step.requeueAfterMs !== undefined) requeueAfterMs = Math.min(requeueAfterMs ?? Infinity, step.requeueAfterMs);
     }
     return settle({
       status: this.statusOf(memory, effects),
       conditions: ownConditions(effects, memory.state.records),
+      ...(phase === 'apply' && { reports: completeReports(this.options.kind, found, memory, effects) }),
       ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
     });
   }
 
-  private effectsOf(self: KindObject<AnyKind>, phase: EffectPhase): readonly AnyEffect[] {
-    const { kind } = this.options;
-    return this.call(self, 'when', () => selectEffects<KindObject<AnyKind>>(kind.effects, self, phase));
-  }
-
-  /** Calls functions of the kind's effects. @param name - `when`, or `up.input` for one effect's */
-  private call<T>(self: KindObject<AnyKind>, name: string, call: () => T): T {
-    // Kinds that have effects are few, and their reconciles rare: all calls have a limit.
-    const limited = (): T => runWithTimeLimit(call, FUNCTION_LIMIT_MS);
-    return callKindFunction(describeObject(self), `${this.options.kind.kind}.effects.${name}`, limited);
+  async reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports> {
+    const { kind, runs } = this.options;
+    const memory = await this.states.of(object);
+    return findReports({ kind, inputs: this.inputs, memory, run: runs.of(uidOf(object)) }, self);
   }
 
   /**
@@ -227,21 +215,13 @@ export class EffectReconciler implements Effects {
     memory: CachedEffectState,
     effect: AnyEffect,
   ): Promise<EffectEvaluation> {
-    const { backoff, clock, reads, kind } = this.options;
-    let run: EffectRun;
-    let seen: string;
-    let files: readonly string[];
+    const { backoff, clock, kind } = this.options;
+    let built: BuiltRun;
     try {
-      // A removal must not depend on objects that may be deleted by now: the state has what it needs.
-      const optional = effect.phase === 'remove';
-      files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);
-      const reader = await reads.reader(kind.reads, self as never, files, { optional });
-      run = this.call(self, `${effect.name}.input`, () => buildEffectRun(effect, self, reader));
-      seen = reader.contentHash;
+      built = await this.inputs.build(self, memory, effect);
     } catch (thrown) {
-      // What is read for an input may be missing.
-      const error = thrown instanceof KindFunctionError ? thrown.cause : thrown;
-      if (!(error instanceof PlanError)) throw thrown;
+      const error = planErrorOf(thrown);
+      if (error === undefined) throw thrown;
       const { reason, message } = error;
       const state = error.details.isTerminal === true ? 'stalled' : 'failing';
       const action = effect.phase === 'apply' ? 'Provision' : 'Remove';
@@ -251,7 +231,7 @@ export class EffectReconciler implements Effects {
       memory.lastEventMessage = message;
       return { readiness: { state, reason, message }, requeueAfterMs: RETRY_AFTER_MS };
     }
-    const input = inputHash(run);
+    const { run, input, seen, files } = built;
     const everyMs = run.everySeconds === undefined ? undefined : run.everySeconds * 1000;
     const wanted = { input, countedFor: attemptScope(object, input, seen), maxAttempts: run.maxAttempts, backoff };
     const record = memory.state.records[effect.name];
@@ -331,17 +311,8 @@ export class EffectReconciler implements Effects {
     };
   }
 
-  /**
-   * The status fields that runs reported, also in earlier processes; with the number of attempts if the
-   * kind's status has a field `attempts`.
-   */
   private statusOf(memory: CachedEffectState, effects: readonly AnyEffect[]): StatusFields {
-    const records = effects.flatMap(({ name }) => memory.state.records[name] ?? []);
-    const gave = records.flatMap((record) => Object.entries(record.status ?? {}));
-    const status: StatusFields = { ...Object.fromEntries(gave), ...memory.status };
-    const fields = this.options.kind.schema.status.properties ?? {};
-    if (!Object.hasOwn(fields, 'attempts') || records.length === 0) return status;
-    return { ...status, attempts: Math.max(...records.map(({ attempts }) => attempts)) };
+    return reportedStatus(this.options.kind, memory, effects);
   }
 
   private incomplete(

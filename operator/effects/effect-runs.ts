@@ -9,7 +9,7 @@ import type { Clock } from '../process/clock';
 import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
-import type { EffectRecord, EffectState } from './effect-state';
+import { keptReports, type EffectRecord, type EffectState } from './effect-state';
 import { missingRule, withStop } from './forbidden';
 import {
   PlanError,
@@ -302,7 +302,12 @@ function saveRecord(
   // An orderly interruption uses up no attempt.
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
-  const record: EffectRecord = { ...begun, attempts, atMs: clock.wallMs(), ...how };
+  const kept = how.state === 'succeeded' ? {} : keptReports(records[run.name], begun);
+  const status = { ...kept.status, ...how.status };
+  const record: EffectRecord = {
+    ...{ ...begun, attempts, atMs: clock.wallMs(), ...kept, ...how },
+    ...(Object.keys(status).length > 0 && { status }),
+  };
   const others = Object.entries(records).filter(([name]) => !superseded.includes(name));
   return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
 }

@@ -33,10 +33,27 @@ export interface EffectRecord {
   /** Another attempt would end the same. The name is stored. */
   readonly hopeless?: boolean;
   /**
-   * Fields of the object's own status that the run reported: they survive a process that is killed before it
-   * writes the status.
+   * Fields of the object's own status that runs for this input reported, of each the last value: they survive a
+   * process that is killed before it writes the status, and a status that is lost.
    */
   readonly status?: StatusFields;
+  /** An earlier run for this input has succeeded. */
+  readonly succeededBefore?: true;
+}
+
+/** Whether a run has succeeded for the input of the last run. */
+export function hasSucceeded({ state, succeededBefore }: EffectRecord): boolean {
+  return state === 'succeeded' || succeededBefore === true;
+}
+
+/** What a record keeps of the one before when another run begins, or one ends without success. */
+export function keptReports(
+  before: EffectRecord | undefined,
+  { input }: Pick<EffectRecord, 'input'>,
+): Pick<EffectRecord, 'status' | 'succeededBefore'> {
+  if (before?.input !== input) return {};
+  const { status } = before;
+  return { ...(status && { status }), ...(hasSucceeded(before) && { succeededBefore: true }) };
 }
 
 export const EMPTY_STATE: EffectState = { records: {}, values: {} };

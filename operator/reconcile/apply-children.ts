@@ -31,6 +31,8 @@ interface ApplyOptions {
   readonly missing: readonly string[];
   /** A digest of what the children are rendered from. */
   readonly input: string;
+  /** Children that exist are left as they are, and those that make another writer act are not created. @default false */
+  readonly areHeld?: boolean;
 }
 
 /**
@@ -45,7 +47,7 @@ export async function applyChildren(
   context: ReconcileContext,
   owner: KubeObject,
   children: readonly RenderedChild[],
-  { missing, input }: ApplyOptions,
+  { missing, input, areHeld = false }: ApplyOptions,
 ): Promise<ApplyResult> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
@@ -53,7 +55,8 @@ export async function applyChildren(
   const contests: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
-    const { problem, wrote: wroteChild } = await applyChild(context, owner, { child, input });
+    if (areHeld && context.children(child.type).get(refOf(child.manifest)) !== undefined) return;
+    const { problem, wrote: wroteChild } = await applyChild(context, owner, { child, input, isHeld: areHeld });
     if (problem !== undefined) (problem.isCorrected ? contests : problems).push(problem);
     wrote ||= wroteChild;
   };
@@ -62,7 +65,7 @@ export async function applyChildren(
   const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
   const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
   for (const child of ordered) {
-    if (isWriter(child) && problems.length > 0) break;
+    if (isWriter(child) && (problems.length > 0 || areHeld)) break;
     const held = serviceAccountProblem(child, lacking);
     if (held === undefined) await apply(child);
     else problems.push(held);
@@ -73,7 +76,7 @@ export async function applyChildren(
 async function applyChild(
   context: ReconcileContext,
   owner: KubeObject,
-  { child, input }: { readonly child: RenderedChild; readonly input: string },
+  { child, input, isHeld }: { readonly child: RenderedChild; readonly input: string; readonly isHeld: boolean },
 ): Promise<{ readonly problem: ChildProblem | undefined; readonly wrote: boolean }> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
@@ -92,6 +95,7 @@ async function applyChild(
       ownerKey: ownerKeyOf(owner),
       projection: context.projection,
       input,
+      onlyCreate: isHeld,
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);

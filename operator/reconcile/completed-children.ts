@@ -72,3 +72,8 @@ export function isKeptGone(context: ReconcileContext, owner: KubeObject, child: 
     return false;
   return recordedCompletions(owner)[nameOf(type, manifest)] === childHash(appliedManifest(child));
 }
+
+/** Whether a child of this name was current at some time, as it was rendered then, and is not to be created again. */
+export function wasCompleted(owner: KubeObject, { type, manifest }: RenderedChild): boolean {
+  return policyOf(type).whenGone === 'keep-gone' && nameOf(type, manifest) in recordedCompletions(owner);
+}

@@ -93,6 +93,13 @@ export interface Effects {
   reconcile(object: KubeObject, self: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult>;
 
   /**
+   * What the effects of the phase `apply` have reported for the object as it is.
+   *
+   * @throws ApiError, TransportError when something that an effect reads cannot be read
+   */
+  reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports>;
+
+  /**
    * Whether any effect was ever started for an object: then there may be something to undo.
    *
    * @throws ReconcileError `ErrStateMissing` when the object's status says so but its state is lost;
@@ -152,6 +159,24 @@ export interface EffectsResult {
   readonly conditions: readonly OwnCondition[];
   /** Reconcile again after this long, in milliseconds. */
   readonly requeueAfterMs?: number;
+  /** The reports, if all effects have succeeded for the object as it is. */
+  readonly reports?: EffectReports;
+  /**
+   * Nothing has run in this process yet, and the object's status says that all effects had succeeded for this
+   * generation: what it says stays until a run has ended.
+   */
+  readonly isFromStatus?: true;
+}
+
+/** What effects have reported for an object as it is. */
+export interface EffectReports {
+  /** By runs for the input that the effects have now. */
+  readonly status: Readonly<Record<string, unknown>>;
+  /**
+   * The first effect of which no run has succeeded for its present input, or of which it is not known whether it
+   * concerns the object: the status that says so was lost.
+   */
+  readonly pending?: string;
 }
 
 /**

@@ -29,8 +29,6 @@ const NEXT_TRY =
 export class FunctionCalls {
   /** Why none of them is called any more: one was stopped, or they depend on more than the input. */
   stopped?: RenderError;
-  /** Whether two renderings of the object were the same. */
-  isPure = false;
   /** What each part was given, besides the input, when it last returned or threw. */
   private readonly ended = new Map<string, string>();
 
@@ -51,20 +49,20 @@ export class FunctionCalls {
    */
   run<T>(part: string, call: () => T, given = ''): T {
     if (this.stopped !== undefined) throw this.stopped;
-    const full = short(given);
-    if (this.ended.get(part) === full) return call();
-    const [outcome] = this.limits.runAll(part, [this], call, full);
+    if (this.hasEnded(part, given)) return call();
+    const [outcome] = this.limits.runAll(part, [this], call, given);
     return valueOf(outcome as Outcome<T>);
   }
 
-  /** Whether a part has returned, or thrown. */
-  hasEnded(part: string): boolean {
-    return this.ended.has(part);
+  /** Whether a part has returned, or thrown. @param given - what it was given besides the input. @default anything */
+  hasEnded(part: string, given?: string): boolean {
+    const last = this.ended.get(part);
+    return given === undefined ? last !== undefined : last === short(given);
   }
 
-  /** Records that a part has returned, or thrown. @param given - a digest */
+  /** Records that a part has returned, or thrown. @param given - what it was given besides the input. @default nothing */
   recordEnd(part: string, given = ''): void {
-    this.ended.set(part, given);
+    this.ended.set(part, short(given));
   }
 }
 
@@ -140,7 +138,7 @@ export class FunctionLimits {
    * Calls functions for several objects with a single limit, which costs more than such a call: for the first one, and
    * for the others as long as that takes a few milliseconds.
    *
-   * @param given - a digest of what they are given besides the input. @default nothing
+   * @param given - what they are given besides the input. @default nothing
    * @returns what came of each that was called, in their order
    */
   runAll<T>(

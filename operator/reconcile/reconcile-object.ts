@@ -12,9 +12,18 @@ import { childState, type ChildState } from '../status/child-status';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import { applyChildren, type ApplyResult } from './apply-children';
 import type { ReconcileResult, ReconcileContext } from './context';
-import { isKeptGone, recordCompletions } from './completed-children';
+import { isKeptGone, recordCompletions, wasCompleted } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
-import { ReconcileError, classify, combineProblems, withStatusBackoff, mostSevere, type BackedOff } from './problems';
+import { heldAndRendered, renderFromReports, type HeldChildren } from './held-children';
+import {
+  ReconcileError,
+  classify,
+  combineProblems,
+  withStatusBackoff,
+  mostSevere,
+  type BackedOff,
+  type ChildProblems,
+} from './problems';
 import { prune, releaseSeededFields } from './prune';
 import { observedChildren, type Rendered } from './render-object';
 import { sharedId } from './shared-keys';
@@ -64,37 +73,64 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
   const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
-  const rendered = effects === undefined ? first : context.renderer.renderAgain(first, effects.status);
-  const object = await recordCompletions(context, ensured.object, rendered.children);
-  const { uid = '' } = object.metadata;
-  context.driftBackoff.setDesiredChildren(uid, () =>
-    rendered.children.map(({ type, manifest }) => childKey(type, manifest)),
-  );
-  const isWanted = (child: RenderedChild): boolean => !isKeptGone(context, object, child);
-  const withdrawn = await releaseSeededFields(context, object, rendered.children);
+  const { rendered, held } =
+    effects === undefined ? { rendered: first } : await renderFromReports(context, ensured.object, first, effects);
+  const object = await recordCompletions(context, ensured.object, held ? undefined : rendered.children);
   const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
-  const applied = await applyChildren(context, object, withdrawn.applicable.filter(isWanted), {
-    missing,
-    input: first.calls.input,
-  });
-  const problems = [...withdrawn.problems];
-  if (applied.readiness === undefined && problems.length === 0)
-    problems.push(...(await prune(context, object, rendered.children)).problems);
-  const open = combineProblems(problems);
-  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object);
+  const write = held ? createMissing : applyAndPrune;
+  const { applied, open } = await write(context, object, rendered, missing);
+  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object, held);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
-  const problemsFound = [applied.readiness, applied.contests.readiness, open.readiness, effects?.readiness];
+  const effectReadiness = held ? held.readiness : effects?.readiness;
+  const problemsFound = [applied.readiness, applied.contests.readiness, open.readiness, effectReadiness];
   const wrong = mostSevere([...problemsFound.filter((one) => one !== undefined), ...failures]);
   const readiness = wrong ?? worst ?? defaultReadiness(context, rendered);
-  if (open.readiness === undefined) recordSyncedEvent(context, rendered, applied);
+  if (open.readiness === undefined && held === undefined) recordSyncedEvent(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const times = [applied, applied.contests, open, effects, { requeueAfterMs: seenAfterMs }]
+  const times = [applied, applied.contests, open, effects, held, { requeueAfterMs: seenAfterMs }]
     .map((one) => one?.requeueAfterMs)
     .filter((ms) => ms !== undefined);
   const requeueAfterMs = times.length === 0 ? undefined : Math.min(...times);
   const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, requeueAfterMs });
   return { ...next, awaited: applied.awaited };
+}
+
+/** What came of writing an object's children. */
+interface ChildWrites {
+  readonly applied: ApplyResult;
+  /** The problems of deleting children. */
+  readonly open: ChildProblems;
+}
+
+/** Applies the children of an object, and deletes those that it no longer renders. */
+async function applyAndPrune(
+  context: ReconcileContext,
+  object: KubeObject,
+  { children, calls: { input } }: Rendered,
+  missing: readonly string[],
+): Promise<ChildWrites> {
+  const { uid = '' } = object.metadata;
+  context.driftBackoff.setDesiredChildren(uid, () => children.map(({ type, manifest }) => childKey(type, manifest)));
+  const withdrawn = await releaseSeededFields(context, object, children);
+  const wanted = withdrawn.applicable.filter((child) => !isKeptGone(context, object, child));
+  const applied = await applyChildren(context, object, wanted, { missing, input });
+  const problems = [...withdrawn.problems];
+  if (applied.readiness === undefined && problems.length === 0)
+    problems.push(...(await prune(context, object, children)).problems);
+  return { applied, open: combineProblems(problems) };
+}
+
+/** Creates the children of an object that do not exist, while those that exist are held. */
+async function createMissing(
+  context: ReconcileContext,
+  object: KubeObject,
+  { children, calls: { input } }: Rendered,
+  missing: readonly string[],
+): Promise<ChildWrites> {
+  const wanted = children.filter((child) => !wasCompleted(object, child));
+  const applied = await applyChildren(context, object, wanted, { missing, input, areHeld: true });
+  return { applied, open: combineProblems([]) };
 }
 
 /**
@@ -141,8 +177,15 @@ interface ChildrenObservation {
 /**
  * Reads the children of an object from the cache and lets the kind observe them. Foreign objects under a
  * child's name are left out.
+ *
+ * @param held - if children are held, those that exist are observed whether they are rendered or not
  */
-function observeChildren(context: ReconcileContext, rendered: Rendered, owner: KubeObject): ChildrenObservation {
+function observeChildren(
+  context: ReconcileContext,
+  rendered: Rendered,
+  owner: KubeObject,
+  held?: HeldChildren,
+): ChildrenObservation {
   const { kind } = context;
   const { self, calls } = rendered;
   const { namespace } = self.metadata;
@@ -151,7 +194,8 @@ function observeChildren(context: ReconcileContext, rendered: Rendered, owner: K
     const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];
   };
-  const own = rendered.children.map((child) => ({
+  const children = held ? heldAndRendered(context, owner, rendered.children) : rendered.children;
+  const own = children.map((child) => ({
     child,
     live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
   }));

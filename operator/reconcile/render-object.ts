@@ -19,9 +19,14 @@ export interface Rendered {
   readonly self: KindObject<AnyKind>;
   readonly children: readonly RenderedChild[];
   readonly shared: readonly SharedKey[];
+  /** What `children` has read of the status. */
+  readonly statusReads: StatusReads;
   /** The calls of the kind's functions for the object. */
   readonly calls: FunctionCalls;
 }
+
+/** The status fields that were read; undefined among them when all of it was, or when there was none. */
+export type StatusReads = ReadonlySet<string | undefined>;
 
 /** An object that is to be rendered. */
 interface Unrendered {
@@ -62,15 +67,26 @@ export class ObjectRenderer {
     const ahead = this.ahead.get(object);
     this.ahead.delete(object);
     const rendered = ahead ?? (isNew(one) ? this.renderWithNext(one) : this.renderKnown(one));
-    this.assertPure(rendered);
+    this.assertPure(rendered.self, rendered.children, rendered.calls);
     return rendered;
   }
 
-  /** Renders an object again, with what its effects have reported. */
-  renderAgain({ self, calls }: Rendered, status: Readonly<Record<string, unknown>>): Rendered {
-    const known = self.status as Readonly<Record<string, unknown>> | undefined;
-    const reported = { ...self, status: { ...known, ...status } };
-    return calls.run('render again', () => this.renderSelf(reported, calls), JSON.stringify(status));
+  /**
+   * Renders the children of an object again, from what its effects have reported.
+   *
+   * @param status - what `children` sees as the status
+   * @throws as `render` does
+   */
+  renderReported(
+    { self, calls }: Rendered,
+    status: Readonly<Record<string, unknown>> | undefined,
+  ): Pick<Rendered, 'children' | 'statusReads'> {
+    const { status: _, ...rest } = self;
+    const reported = (status === undefined ? rest : { ...rest, status }) as KindObject<AnyKind>;
+    const given = status === undefined ? 'no status' : JSON.stringify(status);
+    const rendered = calls.run('render reported', () => this.renderChildren(reported), given);
+    this.assertPure(reported, rendered.children, calls, given);
+    return rendered;
   }
 
   private renderKnown({ object, calls }: Unrendered): Rendered {
@@ -97,7 +113,13 @@ export class ObjectRenderer {
   }
 
   private renderSelf(self: KindObject<AnyKind>, calls: FunctionCalls): Rendered {
-    return { self, children: renderDefaulted(this.kind, self), shared: sharedKeys(this.kind, self), calls };
+    return { self, ...this.renderChildren(self), shared: sharedKeys(this.kind, self), calls };
+  }
+
+  private renderChildren(self: KindObject<AnyKind>): Pick<Rendered, 'children' | 'statusReads'> {
+    const statusReads = new Set<string | undefined>();
+    const children = renderDefaulted(this.kind, self, {}, (field) => statusReads.add(field));
+    return { children, statusReads };
   }
 
   /**
@@ -117,9 +139,14 @@ export class ObjectRenderer {
     calls.recordEnd('observe');
   }
 
-  /** @throws ImpureError */
-  private assertPure({ self, children, calls }: Rendered): void {
-    if (calls.isPure) return;
+  /** @param given - what was rendered besides the object. @throws ImpureError */
+  private assertPure(
+    self: KindObject<AnyKind>,
+    children: readonly RenderedChild[],
+    calls: FunctionCalls,
+    given?: string,
+  ): void {
+    if (calls.hasEnded('comparison', given ?? '')) return;
     try {
       // What has returned once returns again: it has no time limit.
       assertPureChildren(this.kind, self, children);
@@ -127,7 +154,7 @@ export class ObjectRenderer {
       if (error instanceof ImpureError) calls.stopped = error;
       throw error;
     }
-    calls.isPure = true;
+    calls.recordEnd('comparison', given);
   }
 
   private unrendered(object: KubeObject): Unrendered {

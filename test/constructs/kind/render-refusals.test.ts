@@ -121,7 +121,9 @@ describe('a status that only `observe` writes', () => {
       key: (object: { status?: { image?: string | undefined } | undefined }) => object.status?.image ?? '',
     };
     const kind = kindOf(() => undefined, { shared: [group] });
-    expect(() => sharedKeys(kind, withDefaults(kind, self))).toThrow(words);
+    expect(() => sharedKeys(kind, withDefaults(kind, self))).toThrow(
+      'its kind takes the key of the shared children "one" from self.status, which may be lost; take it from the spec',
+    );
   });
 
   it('is no reason to refuse a copy of the object', () => {

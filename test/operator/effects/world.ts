@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { storesState } from '../../../constructs/kind/effects';
 import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
 import { owned } from '../../../constructs/kube/resource-type';
 import { EffectReconciler } from '../../../operator/effects/effect-reconciler';
 import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
 import { EffectRunQueue } from '../../../operator/effects/effect-runs';
-import type { EffectStore } from '../../../operator/effects/effect-state';
+import { noopStore, type EffectStore } from '../../../operator/effects/effect-state';
 import type { PlanResult, PlanRun, PlanRunner } from '../../../operator/effects/plan-runner';
 import { StateStore } from '../../../operator/effects/state-store';
 import type { Clock } from '../../../operator/process/clock';
@@ -131,17 +132,17 @@ export class World {
       new Promise((resolve, reject) => {
         this.open.push({ run, end: (how) => (how instanceof Error ? reject(how) : resolve(how)) });
       });
+    const stored = (): EffectStore =>
+      new StateStore({
+        client: server,
+        kind: this.kind,
+        refOf: ({ metadata }) => ({ namespace: NAMESPACE, name: `${metadata.name}-state` }),
+        retain: () => false,
+      });
     const desk = new EffectReconciler({
       kind: this.kind,
       plans: { 'thing.up': runner, 'thing.down': runner },
-      store:
-        store ??
-        new StateStore({
-          client: server,
-          kind: this.kind,
-          refOf: ({ metadata }) => ({ namespace: NAMESPACE, name: `${metadata.name}-state` }),
-          retain: () => false,
-        }),
+      store: store ?? (storesState(this.kind) ? stored() : noopStore),
       reads: new EffectInputReader(server, { namespacesFor: () => [NAMESPACE] }),
       runs: this.runs,
       backoff: { baseMs: 1000, maxMs: 60_000 },

@@ -1,0 +1,81 @@
+import { RenderError } from '../kube/errors';
+import type { KubeObject } from '../kube/kube-object';
+import type { AnyKind, KindObject } from './kind';
+import { describeObject } from './validate';
+
+/** Called with a field of the status that is read; with undefined when all of it is, or when there is none. */
+export type StatusReadListener = (field: string | undefined) => void;
+
+/**
+ * An object for `children`. In a kind without effects its status throws when it is read: only `observe` writes it, from
+ * the children, so that children rendered from it would depend on themselves. Moreover, the status is empty in
+ * `pulumi preview` and in snapshot tests, and on the server it may be lost, or of an earlier version of the operator.
+ *
+ * @param onRead - called for the status of a kind with effects. @default nothing is
+ */
+export function withStatusForChildren<K extends AnyKind>(
+  kind: K,
+  self: KindObject<K>,
+  onRead: StatusReadListener = () => undefined,
+): KindObject<K> {
+  if (kind.effects.length > 0) return withObservedStatus(self, onRead);
+  const message =
+    "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec";
+  return withRefusedStatus(self, message);
+}
+
+/** An object for the `key` of a group of shared children: its status throws when it is read, since it may be lost. */
+export function withoutStatusForKey<K extends AnyKind>(self: KindObject<K>, group: string): KindObject<K> {
+  const message = `its kind takes the key of the shared children "${group}" from self.status, which may be lost; take it from the spec`;
+  return withRefusedStatus(self, message);
+}
+
+function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {
+  const readable: KubeObject = { ...(self as KubeObject) };
+  // Not enumerable, so that copying the object does not read its status.
+  Object.defineProperty(readable, 'status', {
+    enumerable: false,
+    get: () => {
+      throw new RenderError(describeObject(self), message);
+    },
+  });
+  return readable as O;
+}
+
+function withObservedStatus<O extends KubeObject>(self: O, onRead: StatusReadListener): O {
+  const { status, ...rest } = self as KubeObject;
+  const observed = status === undefined ? undefined : observeReads(status as object, onRead);
+  const readable: KubeObject = { ...rest };
+  Object.defineProperty(readable, 'status', {
+    enumerable: status !== undefined,
+    get: () => {
+      if (observed === undefined) onRead(undefined);
+      return observed;
+    },
+  });
+  return readable as O;
+}
+
+function observeReads(status: object, onRead: StatusReadListener): object {
+  const read = (field: string | symbol): void => {
+    if (typeof field === 'string' && !(field in Object.prototype)) onRead(field);
+  };
+  return new Proxy(status, {
+    get(target, field, receiver) {
+      read(field);
+      return Reflect.get(target, field, receiver) as unknown;
+    },
+    has(target, field) {
+      read(field);
+      return Reflect.has(target, field);
+    },
+    getOwnPropertyDescriptor(target, field) {
+      read(field);
+      return Reflect.getOwnPropertyDescriptor(target, field);
+    },
+    ownKeys(target) {
+      onRead(undefined);
+      return Reflect.ownKeys(target);
+    },
+  });
+}

@@ -1,0 +1,235 @@
+import fc from 'fast-check';
+import type { KubeObject } from '../../../constructs/kube/kube-object';
+import { owned } from '../../../constructs/kube/resource-type';
+import { PlanError } from '../../../operator/effects/plan-runner';
+import { ref } from './harness';
+import { childWrites, HELD, Probed, Site, Stored } from './sites';
+
+let world: Site;
+
+test('an object without reports has the children that need none', async () => {
+  world = await Site.of(Stored);
+  expect(childWrites(await world.reconcile())).toHaveLength(1);
+  expect(world.child('settings')).toBeDefined();
+  expect(world.harness.conditions('a')).toEqual(['Ready=False Provisioning', 'Reconciling=True Provisioning']);
+  expect(world.harness.message('a')).not.toContain('held');
+});
+
+describe.each([
+  ['stored effects', Stored],
+  ['effects that are run again after a restart', Probed],
+])('a status that was lost, with %s', (_, kind) => {
+  beforeEach(async () => {
+    world = await Site.ready(kind);
+  });
+
+  test('is written again, and no child changes', async () => {
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+    expect(world.harness.object('a').status).toMatchObject({ image: 'a:1', settings: 2 });
+  });
+});
+
+describe('a status that was lost, and its reports too', () => {
+  const before: (string | undefined)[] = [];
+
+  beforeEach(async () => {
+    world = await Site.ready(Probed);
+    before.splice(0, 2, world.uid('settings'), world.uid('web'));
+    world.restart();
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+  });
+
+  const isUntouched = (): void => expect([world.uid('settings'), world.uid('web')]).toEqual(before);
+
+  test('holds the children, and says so', () => {
+    isUntouched();
+    expect(world.harness.conditions('a')).toEqual(['Ready=False Provisioning', 'Reconciling=True Provisioning']);
+    expect(world.harness.message('a')).toBe(`resolve begins, attempt 1 of 3. ${HELD}`);
+    // What exists is observed, whether it is rendered now or not.
+    expect(world.harness.object('a').status).toMatchObject({ settings: 2 });
+  });
+
+  test('ends with the next report, by which nothing changes', async () => {
+    await world.find();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    isUntouched();
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+  });
+
+  test('holds them while the effect fails, for as long as that takes', async () => {
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await world.end(new PlanError('ErrLookup', 'The registry does not answer.'));
+      const { next, ...rest } = await world.reconcile();
+      expect(childWrites(rest)).toEqual([]);
+      expect(world.harness.conditions('a')[0]).toBe('Ready=False ErrLookup');
+      expect(world.harness.message('a')).toContain(HELD);
+      world.clock.pass(next.requeueAfterMs ?? 0);
+      await world.reconcile();
+    }
+    isUntouched();
+    await world.find();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+  });
+
+  test('holds them through another change of the spec and another restart', async () => {
+    world.harness.respec('a', { size: 2 });
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    world.restart();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    isUntouched();
+    await world.find();
+    await world.reconcile();
+    isUntouched();
+    expect(world.child('settings')).toMatchObject({ data: { size: '2' } });
+  });
+
+  test('deletes what the next report no longer asks for', async () => {
+    await world.end({ message: 'There is none.' });
+    await world.reconcile();
+    expect(world.child('web')).toBeUndefined();
+    expect(world.child('settings')).toBeDefined();
+  });
+
+  test('creates what needs no report', async () => {
+    world.harness.server.remove(owned.ConfigMap, ref('settings'));
+    expect(childWrites(await world.reconcile())).toHaveLength(1);
+    expect(world.uid('web')).toBe(before[1]);
+  });
+
+  test('is no obstacle to the deletion of the object', async () => {
+    const { kind, server } = world.harness;
+    server.edit(kind.type, ref('a'), (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/other'] },
+    }));
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.conditions('a')[0]).toBe('Ready=False Terminating');
+  });
+});
+
+describe('a restart', () => {
+  test('with a status that says Ready changes nothing, before the first report and after it', async () => {
+    world = await Site.ready(Probed);
+    world.restart();
+    expect((await world.reconcile()).writes).toEqual([]);
+    await world.find();
+    expect((await world.reconcile()).writes).toEqual([]);
+  });
+
+  test('with a status that lacks a field holds the children', async () => {
+    world = await Site.ready(Probed);
+    const { kind, server } = world.harness;
+    const { image: _, ...rest } = world.harness.object('a').status;
+    server.setStatus(kind.type, ref('a'), rest);
+    world.restart();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    await world.find();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+  });
+
+  test('with a state that was lost holds the children until it is made again', async () => {
+    world = await Site.ready(Stored);
+    const web = world.uid('web');
+    world.lose('a-state');
+    world.restart();
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.message('a')).toContain(HELD);
+    await world.find();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.uid('web')).toBe(web);
+  });
+});
+
+describe.each([
+  ['stored effects', Stored],
+  ['effects that are run again after a restart', Probed],
+])('a change of the spec, with %s', (_, kind) => {
+  beforeEach(async () => {
+    world = await Site.ready(kind);
+  });
+
+  test('holds the children until the effect has succeeded for it', async () => {
+    world.harness.respec('a', { source: 'b', size: 2 });
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.message('a')).toContain(HELD);
+    await world.find('b');
+    await world.reconcile();
+    expect(world.child('web')).toMatchObject({ data: { source: 'b', image: 'b:1' } });
+    expect(world.child('settings')).toMatchObject({ data: { size: '2' } });
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+  });
+
+  test('that is none for the effect holds nothing, also while the effect fails', async () => {
+    world.harness.respec('a', { size: 2 });
+    await world.reconcile();
+    expect(world.child('settings')).toMatchObject({ data: { size: '2' } });
+    world.clock.pass(60_000);
+    await world.reconcile();
+    if (world.open.length > 0) await world.end(new PlanError('ErrLookup', 'The registry does not answer.'));
+    world.harness.respec('a', { size: 3 });
+    await world.reconcile();
+    expect(world.child('settings')).toMatchObject({ data: { size: '3' } });
+    expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+  });
+
+  test('that is taken back while the run waits or runs ends as it began', async () => {
+    world.harness.respec('a', { source: 'b' });
+    await world.reconcile();
+    world.harness.respec('a', { source: 'a' });
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    await world.find('b');
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    await world.find('a');
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+  });
+});
+
+describe('whatever happens, in whatever order', () => {
+  type Step = 'reconcile' | 'status' | 'restart' | 'a' | 'b' | 'size' | 'succeed' | 'fail' | 'period';
+  const steps: readonly Step[] = ['reconcile', 'status', 'restart', 'a', 'b', 'size', 'succeed', 'fail', 'period'];
+
+  async function take(step: Step): Promise<void> {
+    const source = (): string => (world.open[0]?.run.run.input['source'] as string | undefined) ?? '';
+    if (step === 'status') world.loseStatus();
+    if (step === 'restart') world.restart();
+    if (step === 'a' || step === 'b') world.harness.respec('a', { source: step });
+    if (step === 'size') world.harness.respec('a', { size: (world.clock.now % 7) + 1 });
+    if (step === 'succeed' && world.open.length > 0) await world.find(source());
+    if (step === 'fail' && world.open.length > 0) await world.end(new PlanError('ErrLookup', 'No answer.'));
+    if (step === 'period') world.clock.pass(60_001);
+    await world.reconcile();
+  }
+
+  test.each([
+    ['stored effects', Stored],
+    ['effects that are run again after a restart', Probed],
+  ])('a child is never deleted, and never made of one spec and the report for another: %s', async (_, kind) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 14 }), async (taken) => {
+        world = await Site.ready(kind);
+        const web = world.uid('web');
+        for (const step of taken) {
+          await take(step);
+          const { source = '', image } = (world.child('web') as KubeObject & { data: Record<string, string> }).data;
+          expect({ uid: world.uid('web'), image }).toEqual({ uid: web, image: `${source}:1` });
+        }
+        // It ends as what is asked for.
+        for (let i = 0; i < 4; i += 1) {
+          world.clock.pass(60_001);
+          await take('reconcile');
+          await take('succeed');
+        }
+        const { source = 'a' } = world.harness.object('a').spec as { readonly source?: string };
+        expect(world.child('web')).toMatchObject({ data: { source, image: `${source}:1` } });
+        expect(world.harness.conditions('a')[0]).toBe('Ready=True Ready');
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
