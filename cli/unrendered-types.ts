@@ -19,7 +19,7 @@ const NAMESPACE = 'samples';
  */
 export function unrenderedTypes(kind: AnyKind): readonly ResourceType[] {
   const rendered = new Set<string>();
-  const statusReads: string[] = [];
+  const statusReads: (string | undefined)[] = [];
   for (const { name, labels, spec } of kind.samples) {
     const metadata: ObjectMeta = {
       ...{ name, ...(labels && { labels }) },
@@ -27,10 +27,9 @@ export function unrenderedTypes(kind: AnyKind): readonly ResourceType[] {
     };
     const object: KubeObject = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec: spec as unknown };
     const self = withDefaults(kind, object);
-    Object.defineProperty(self, 'status', { enumerable: false, get: () => void statusReads.push(name) });
     const shared = sharedKeys(kind, self);
     const children = [
-      ...renderDefaulted(kind, self),
+      ...renderDefaulted(kind, self, {}, (field) => statusReads.push(field)),
       ...shared.flatMap(({ group, key }) => renderShared(kind, group, key, metadata.namespace)),
     ];
     for (const { type } of children) rendered.add(typeKey(type));
