@@ -2,8 +2,8 @@ import { isObject, type KubeObject } from '../kube/kube-object';
 import { propertyPath, RenderError, type PathStep } from '../kube/errors';
 
 /**
- * The children of an object depend on something else than the object: on the clock, a random number, a counter.
- * The operator would write them again and again.
+ * Children depend on something else than the object, or the key, that they are rendered from: on the clock, a random
+ * number, a counter. The operator would write them again and again.
  */
 export class ImpureError extends RenderError {
   override readonly name = 'ImpureError';
@@ -24,14 +24,14 @@ let real: { readonly Date: DateConstructor; readonly ownNow: PropertyDescriptor 
 /**
  * Renders once more, an imagined 401 days later, and compares. Random numbers and counters differ by themselves.
  *
- * @param object kind and name of the owner, for the error
- * @param name the function, for example `HelloApp.children`
+ * @param owner kind and name of the owner, for the error
+ * @param of the function, for example `HelloApp.children`, and what it renders from
  * @param rendered what was rendered before
  * @throws ImpureError with the path of the first difference; its values, which may be secret, are not shown
  */
 export function assertPure(
-  object: string,
-  name: string,
+  owner: string,
+  { name, from }: { readonly name: string; readonly from: 'object' | 'key' },
   rendered: readonly Child[],
   again: () => readonly Child[],
 ): void {
@@ -39,9 +39,9 @@ export function assertPure(
   const where = firstDifference(rendered, second);
   if (where === undefined) return;
   const message =
-    `${name} is not pure: two renderings of the same object differ at ${where}. Render from the object alone, without the clock ` +
+    `${name} is not pure: two renderings of the same ${from} differ at ${where}. Render from the ${from} alone, without the clock ` +
     '(Date), random numbers, counters or files; what only another system knows, an effect finds out';
-  throw new ImpureError(object, message);
+  throw new ImpureError(owner, message);
 }
 
 function renderLater<T>(again: () => T): T {

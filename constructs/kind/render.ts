@@ -74,7 +74,7 @@ export function assertPureChildren<K extends AnyKind>(
   options: RenderOptions = {},
 ): void {
   const again = (): readonly RenderedChild[] => renderDefaulted(kind, self, options);
-  assertPure(describeObject(self), `${kind.kind}.children`, children, again);
+  assertPure(describeObject(self), { name: `${kind.kind}.children`, from: 'object' }, children, again);
 }
 
 /**
@@ -129,10 +129,18 @@ export function sharedKeys<K extends AnyKind>(kind: K, self: KindObject<K>): rea
   });
 }
 
+/** Children that objects of a namespace share under a key. */
+export interface SharedRendering {
+  readonly group: SharedChildren<never>;
+  readonly key: string;
+  readonly namespace: string | undefined;
+}
+
 /**
- * Renders the children that objects of a namespace share under a key: a function of the key alone.
+ * Renders the children that objects of a namespace share under a key: a function of the key alone. They are rendered
+ * twice, to find out what depends on anything else.
  *
- * @throws RenderError when the kind renders a child it must not
+ * @throws RenderError when the kind renders a child it must not; ImpureError when the two renderings differ
  */
 export function renderShared(
   kind: AnyKind,
@@ -141,12 +149,40 @@ export function renderShared(
   namespace: string | undefined,
   options: RenderOptions = {},
 ): readonly RenderedChild[] {
+  const shared = { group, key, namespace };
+  const children = renderSharedOnce(kind, shared, options);
+  assertPureShared(kind, shared, children, options);
+  return children;
+}
+
+/** {@link renderShared}, rendered once. */
+export function renderSharedOnce(
+  kind: AnyKind,
+  { group, key, namespace }: SharedRendering,
+  options: RenderOptions = {},
+): readonly RenderedChild[] {
   const metadata: ObjectMeta = { name: `${group.name} "${key}"`, ...(namespace === undefined ? {} : { namespace }) };
   const standIn = { apiVersion: kind.apiVersion, kind: kind.kind, metadata };
   const name = `${kind.kind}.shared.${group.name}.children`;
   const addChildren = (scope: Construct): void => group.children(scope, key);
   const manifests = synthesize(standIn, { name, owns: group.owns, addChildren }, options);
   return manifests.map((child) => ({ ...child, seeds: [] }));
+}
+
+/**
+ * Checks that what was rendered depends on the key alone, see {@link assertPure}.
+ *
+ * @throws ImpureError when it does not
+ */
+export function assertPureShared(
+  kind: AnyKind,
+  shared: SharedRendering,
+  children: readonly RenderedChild[],
+  options: RenderOptions = {},
+): void {
+  const name = `${kind.kind}.shared.${shared.group.name}.children`;
+  const again = (): readonly RenderedChild[] => renderSharedOnce(kind, shared, options);
+  assertPure(`${kind.kind} ${shared.group.name} "${shared.key}"`, { name, from: 'key' }, children, again);
 }
 
 interface SynthesizedChild {

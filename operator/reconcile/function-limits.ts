@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/kind/kind';
+import { ImpureError } from '../../constructs/kind/purity';
 import { withoutRecord } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import type { RenderError } from '../../constructs/kube/errors';
@@ -52,6 +53,24 @@ export class FunctionCalls {
     if (this.hasEnded(part, given)) return call();
     const [outcome] = this.limits.runAll(part, [this], call, given);
     return valueOf(outcome as Outcome<T>);
+  }
+
+  /**
+   * Compares two renderings, unless that was done for the same before.
+   *
+   * @param compare - renders again what has returned once, and so needs no limit
+   * @param given - what is rendered besides the input. @default nothing
+   * @throws ImpureError when they differ: nothing is called any more then
+   */
+  compareOnce(compare: () => void, given = ''): void {
+    if (this.hasEnded('comparison', given)) return;
+    try {
+      compare();
+    } catch (error) {
+      if (error instanceof ImpureError) this.stopped = error;
+      throw error;
+    }
+    this.recordEnd('comparison', given);
   }
 
   /** Whether a part has returned, or thrown. @param given - what it was given besides the input. @default anything */

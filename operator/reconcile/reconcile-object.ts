@@ -1,6 +1,6 @@
 import { policyOf } from '../../constructs/kind/child-policy';
 import { ImpureError } from '../../constructs/kind/purity';
-import { renderShared, type RenderedChild } from '../../constructs/kind/render';
+import { renderSharedOnce, type RenderedChild } from '../../constructs/kind/render';
 import type { Reason } from '../../constructs/kind/kind';
 import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
 import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
@@ -189,7 +189,7 @@ function observeChildren(
   const { kind } = context;
   const { self, calls } = rendered;
   const { namespace } = self.metadata;
-  const shared = rendered.shared.flatMap(({ group, key }) => renderShared(kind, group, key, namespace));
+  const shared = rendered.shared.flatMap((shared) => renderSharedOnce(kind, { ...shared, namespace }));
   const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
     const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];

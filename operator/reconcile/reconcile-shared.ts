@@ -2,7 +2,9 @@ import { KindFunctionError, statusMessage } from '../../constructs/kube/function
 import { ownerReference, SHARED_KEY_ANNOTATION } from '../../constructs/kube/envelope';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { KubeObject, OwnerReference } from '../../constructs/kube/kube-object';
-import { renderShared, type RenderedChild } from '../../constructs/kind/render';
+import type { SharedChildren } from '../../constructs/kind/kind-props';
+import { ImpureError } from '../../constructs/kind/purity';
+import { assertPureShared, renderSharedOnce, type RenderedChild } from '../../constructs/kind/render';
 import {
   ownerReferencesOf,
   getAllLiveMetadata,
@@ -58,9 +60,7 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   if (group === undefined) return { state: undefined, retry: false, awaited: [] };
   let children: readonly RenderedChild[];
   try {
-    children = context.limits
-      .ofShared(sharedOwnerKey(target))
-      .run('shared', () => renderShared(context.kind, group, target.key, target.namespace));
+    children = renderTarget(context, group, target);
   } catch (error) {
     const failed = renderErrorResult(error);
     if (target.objects.length > 0) return failed;
@@ -97,8 +97,25 @@ export async function reconcileShared(context: ReconcileContext, target: SharedT
   return { state: { state: 'failed', readiness, ...(missing.length > 0 && { missingAccounts: missing }) }, ...rest };
 }
 
+/** Renders the children of a shared key: the first time twice, to find out what depends on anything but the key. */
+function renderTarget(
+  { kind, limits }: ReconcileContext,
+  group: SharedChildren<never>,
+  target: SharedTarget,
+): readonly RenderedChild[] {
+  const { key, namespace } = target;
+  const shared = { group, key, namespace };
+  const calls = limits.ofShared(sharedOwnerKey(target));
+  const children = calls.run('shared', () => renderSharedOnce(kind, shared));
+  calls.compareOnce(() => assertPureShared(kind, shared, children));
+  return children;
+}
+
 function renderErrorResult(error: unknown): SharedResult {
-  const failed = { reason: 'ErrRender', message: statusMessage(error) };
+  const failed = {
+    reason: error instanceof ImpureError ? 'ErrImpure' : 'ErrRender',
+    message: statusMessage(error),
+  };
   const thrown = error instanceof KindFunctionError ? { thrown: error } : {};
   const state = { state: 'failed', readiness: { state: 'stalled', ...failed } } as const;
   return { state, retry: false, awaited: [], failed, ...thrown };

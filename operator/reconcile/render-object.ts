@@ -1,5 +1,4 @@
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
-import { ImpureError } from '../../constructs/kind/purity';
 import {
   assertPureChildren,
   renderDefaulted,
@@ -67,7 +66,8 @@ export class ObjectRenderer {
     const ahead = this.ahead.get(object);
     this.ahead.delete(object);
     const rendered = ahead ?? (isNew(one) ? this.renderWithNext(one) : this.renderKnown(one));
-    this.assertPure(rendered.self, rendered.children, rendered.calls);
+    const { self, children, calls } = rendered;
+    calls.compareOnce(() => assertPureChildren(this.kind, self, children));
     return rendered;
   }
 
@@ -85,7 +85,7 @@ export class ObjectRenderer {
     const reported = (status === undefined ? rest : { ...rest, status }) as KindObject<AnyKind>;
     const given = status === undefined ? 'no status' : JSON.stringify(status);
     const rendered = calls.run('render reported', () => this.renderChildren(reported), given);
-    this.assertPure(reported, rendered.children, calls, given);
+    calls.compareOnce(() => assertPureChildren(this.kind, reported, rendered.children), given);
     return rendered;
   }
 
@@ -137,24 +137,6 @@ export class ObjectRenderer {
       return;
     }
     calls.recordEnd('observe');
-  }
-
-  /** @param given - what was rendered besides the object. @throws ImpureError */
-  private assertPure(
-    self: KindObject<AnyKind>,
-    children: readonly RenderedChild[],
-    calls: FunctionCalls,
-    given?: string,
-  ): void {
-    if (calls.hasEnded('comparison', given ?? '')) return;
-    try {
-      // What has returned once returns again: it has no time limit.
-      assertPureChildren(this.kind, self, children);
-    } catch (error) {
-      if (error instanceof ImpureError) calls.stopped = error;
-      throw error;
-    }
-    calls.recordEnd('comparison', given);
   }
 
   private unrendered(object: KubeObject): Unrendered {

@@ -230,4 +230,15 @@ describe('renderShared', () => {
     };
     expect(() => renderShared(kind, wrong, 'k', 'team')).toThrow('it renders v1/Secret "s"');
   });
+
+  it('refuses what depends on more than the key', () => {
+    const dated = {
+      ...group,
+      children: (scope: Construct) =>
+        configMap(scope, 'a', { name: 'a', labels: { year: String(new Date().getFullYear()) } }),
+    };
+    expect(() => renderShared(kind, dated, 'k', 'team')).toThrow(
+      'Thing net "k": Thing.shared.net.children is not pure: two renderings of the same key differ at ConfigMap "a", metadata.labels.year. Render from the key alone',
+    );
+  });
 });

@@ -1,5 +1,5 @@
 import { k8s } from 'cdk8s-plus-27';
-import { HelloApp } from '../../../constructs/kinds';
+import { HelloApp, MicroServiceDeploy } from '../../../constructs/kinds';
 import type { AnyKind } from '../../../constructs/kind/kind';
 import type { KubeObject } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
@@ -62,6 +62,23 @@ describe('a kind whose children are not pure', () => {
     await harness.reconcile('web');
     expect(harness.live(Deployment, 'web')).toBeDefined();
   });
+});
+
+it('shared children that are not pure are reported instead of written', async () => {
+  const [group] = MicroServiceDeploy.shared;
+  if (group === undefined) throw new Error('it shares nothing');
+  const children: typeof group.children = (scope, key) =>
+    void new k8s.KubeService(scope, 's', {
+      metadata: { name: key, annotations: { 'example.com/at': String(Math.random()) } },
+      spec: { ports: [{ port: 80 }] },
+    });
+  const harness = new Harness({ ...MicroServiceDeploy, shared: [{ ...group, children }] });
+  await harness.add('a', { msName: 'shop', version: '1', path: 'v1', image: 'i', fullName: 'shop-a' });
+  const { result, writes } = await harness.reconcileShared('shop');
+  expect(writes).toEqual([]);
+  expect(result.failed?.reason).toBe('ErrImpure');
+  expect(result.state).toMatchObject({ state: 'failed', readiness: { state: 'stalled', reason: 'ErrImpure' } });
+  expect((await harness.reconcileShared('shop')).writes).toEqual([]);
 });
 
 describe('a child that is rendered differently though its object has not changed', () => {
