@@ -19,7 +19,7 @@ const NAMESPACE = 'samples';
  */
 export function unrenderedTypes(kind: AnyKind): readonly ResourceType[] {
   const rendered = new Set<string>();
-  const statusReads: (string | undefined)[] = [];
+  const statusReads: string[] = [];
   for (const { name, labels, spec } of kind.samples) {
     const metadata: ObjectMeta = {
       ...{ name, ...(labels && { labels }) },
@@ -29,7 +29,7 @@ export function unrenderedTypes(kind: AnyKind): readonly ResourceType[] {
     const self = withDefaults(kind, object);
     const shared = sharedKeys(kind, self);
     const children = [
-      ...renderDefaulted(kind, self, {}, (field) => statusReads.push(field)),
+      ...renderDefaulted(kind, self, {}, (path) => statusReads.push(path)),
       ...shared.flatMap(({ group, key }) => renderShared(kind, group, key, metadata.namespace)),
     ];
     for (const { type } of children) rendered.add(typeKey(type));

@@ -18,8 +18,8 @@ import type { ResourceType } from '../kube/resource-type';
  *   between them; then the object is `Stalled` until its spec, something it reads, or the annotation
  *   `kindred.dev/reconcile-at` changes. Removal has the same limit; `kindred.dev/force-remove: "true"` skips
  *   it.
- * - Children that are rendered from a status field wait for the effects that have not succeeded for their present
- *   input, unless the field has been reported for it: until then, those that exist are neither changed nor deleted.
+ * - Children that follow from a status field that no run has reported for the present input of its effect are
+ *   neither changed nor deleted until the effects have succeeded for it.
  * - A run that fails with `isTerminal` is the last one until such a change, with `everySeconds` too.
  * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run
  *   only then, before the finalizer is dropped, and also when the last run of `apply` failed halfway.
@@ -28,7 +28,7 @@ import type { ResourceType } from '../kube/resource-type';
  *
  * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan is idempotent: it
  * checks first whether it is done already. What must outlast a run is kept in a marker on the machine or in a
- * Secret. An effect whose report is rendered does not itself need the children that are rendered from it.
+ * Secret. An effect whose report is rendered does not need the children that follow from it.
  *
  * Caveats: a change of the spec does not stop a running effect; it is applied afterwards. An effect that is
  * still queued is requested again with the new input, at the end of the queue. A stopping process finishes

@@ -94,10 +94,9 @@ export interface KindProps<
    * `addDependency`, which the operator does not follow, and lists of built-in types that hold a key twice,
    * which the server refuses at every apply, and metadata that only the server or the operator sets. The operator
    * stops what has not returned after 5 s. In a kind without effects, rendering also rejects reading `self.status`,
-   * which only `observe` writes, from the children. In a kind with effects, the operator gives `children` what they have
-   * reported for the object as it is as `self.status`, and the kind's own conditions, without times, once all have
-   * succeeded. Until then, the children that exist are neither changed nor deleted if a field is read that has not been
-   * reported. A Secret's `stringData` is rendered as `data`.
+   * which only `observe` writes, from the children. In a kind with effects, it has what they have reported. If a field
+   * is read that they have not reported for the object as it is, the children that follow from it are neither changed
+   * nor deleted before they have. A Secret's `stringData` is rendered as `data`.
    */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;
   /** Computes the kind's own status fields from the live children. @default none */

@@ -1,10 +1,11 @@
 import { RenderError } from '../kube/errors';
 import type { KubeObject } from '../kube/kube-object';
 import type { AnyKind, KindObject } from './kind';
+import type { StructuralSchema } from './schema/structural-schema';
 import { describeObject } from './validate';
 
-/** Called with a field of the status that is read; with undefined when all of it is, or when there is none. */
-export type StatusReadListener = (field: string | undefined) => void;
+/** Called with what is read: `status`, `status.image`, or `status.*` when all fields are listed. */
+export type StatusReadListener = (path: string) => void;
 
 /**
  * An object for `children`. In a kind without effects its status throws when it is read: only `observe` writes it, from
@@ -18,7 +19,7 @@ export function withStatusForChildren<K extends AnyKind>(
   self: KindObject<K>,
   onRead: StatusReadListener = () => undefined,
 ): KindObject<K> {
-  if (kind.effects.length > 0) return withObservedStatus(self, onRead);
+  if (kind.effects.length > 0) return withListener(self, onRead);
   const message =
     "its kind renders children from self.status, which only the kind's own `observe` writes, from those children; render them from the spec";
   return withRefusedStatus(self, message);
@@ -28,6 +29,59 @@ export function withStatusForChildren<K extends AnyKind>(
 export function withoutStatusForKey<K extends AnyKind>(self: KindObject<K>, group: string): KindObject<K> {
   const message = `its kind takes the key of the shared children "${group}" from self.status, which may be lost; take it from the spec`;
   return withRefusedStatus(self, message);
+}
+
+/** Whether a status has what was read. @param path - see {@link StatusReadListener} */
+export function hasStatusField(status: object | undefined, path: string): boolean {
+  if (status === undefined || path === 'status.*') return false;
+  return path === 'status' || Object.hasOwn(status, path.slice('status.'.length));
+}
+
+/** Which of two assumed values a status has. */
+type Variant = 0 | 1;
+
+/**
+ * A status with an assumed value for each field that a kind declares. Children that are the same with both, and without,
+ * do not follow from the status.
+ *
+ * @returns undefined when the kind takes fields that it does not declare
+ */
+export function assumedStatus(
+  { schema, conditionTypes }: AnyKind,
+  variant: Variant,
+): Readonly<Record<string, unknown>> | undefined {
+  if (JSON.stringify(schema.status).includes('"x-kubernetes-preserve-unknown-fields":true')) return undefined;
+  const status = conditionTypes.map(({ type }) => ({
+    ...{ type, status: variant === 0 ? 'True' : 'False', reason: 'Assumed', message: `Assumed ${String(variant)}.` },
+    lastTransitionTime: `200${String(variant)}-01-01T00:00:00Z`,
+  }));
+  const fields = assumedValue(schema.status, variant) as Readonly<Record<string, unknown>>;
+  return { ...fields, ...(status.length > 0 && { conditions: status }) };
+}
+
+function assumedValue(schema: StructuralSchema, variant: Variant): unknown {
+  const { type, enum: values, properties, items, additionalProperties, minimum = 0 } = schema;
+  if (Array.isArray(values)) return values[variant % values.length] as unknown;
+  switch (type) {
+    case 'string':
+      return variant === 0 ? 'assumed-a' : 'assumed-b';
+    case 'integer':
+    case 'number':
+      return Number(minimum) + variant + 1;
+    case 'boolean':
+      return variant === 0;
+    case 'array':
+      return Array.from({ length: variant + 1 }, () => assumedValue((items ?? {}) as StructuralSchema, variant));
+    case 'object': {
+      const named = Object.entries((properties ?? {}) as Readonly<Record<string, StructuralSchema>>);
+      const others = additionalProperties === undefined ? [] : [['assumed', additionalProperties as StructuralSchema]];
+      return Object.fromEntries(
+        [...named, ...(others as typeof named)].map(([name, field]) => [name, assumedValue(field, variant)]),
+      );
+    }
+    default:
+      return variant + 1;
+  }
 }
 
 function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {
@@ -42,23 +96,24 @@ function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {
   return readable as O;
 }
 
-function withObservedStatus<O extends KubeObject>(self: O, onRead: StatusReadListener): O {
-  const { status, ...rest } = self as KubeObject;
-  const observed = status === undefined ? undefined : observeReads(status as object, onRead);
-  const readable: KubeObject = { ...rest };
+function withListener<O extends KubeObject>(self: O, onRead: StatusReadListener): O {
+  const { status } = self as KubeObject;
+  const watched = status === undefined ? undefined : watchFields(status as object, onRead);
+  const readable: KubeObject = { ...(self as KubeObject) };
+  // Enumerable, because a copy of the object has the status, and what it has is read later.
   Object.defineProperty(readable, 'status', {
-    enumerable: status !== undefined,
+    enumerable: true,
     get: () => {
-      if (observed === undefined) onRead(undefined);
-      return observed;
+      onRead('status');
+      return watched;
     },
   });
   return readable as O;
 }
 
-function observeReads(status: object, onRead: StatusReadListener): object {
+function watchFields(status: object, onRead: StatusReadListener): object {
   const read = (field: string | symbol): void => {
-    if (typeof field === 'string' && !(field in Object.prototype)) onRead(field);
+    if (typeof field === 'string' && !(field in Object.prototype)) onRead(`status.${field}`);
   };
   return new Proxy(status, {
     get(target, field, receiver) {
@@ -74,7 +129,7 @@ function observeReads(status: object, onRead: StatusReadListener): object {
       return Reflect.getOwnPropertyDescriptor(target, field);
     },
     ownKeys(target) {
-      onRead(undefined);
+      onRead('status.*');
       return Reflect.ownKeys(target);
     },
   });

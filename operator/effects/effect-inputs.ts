@@ -67,7 +67,11 @@ export class EffectInputs {
    *
    * @throws as `build` does for other reasons
    */
-  async hashOf(self: KindObject<AnyKind>, memory: CachedEffectState, effect: AnyEffect): Promise<string | undefined> {
+  async cachedHash(
+    self: KindObject<AnyKind>,
+    memory: CachedEffectState,
+    effect: AnyEffect,
+  ): Promise<string | undefined> {
     const { inputs } = memory;
     const known = inputs?.generation === self.metadata.generation ? inputs?.hashes.get(effect.name) : undefined;
     if (known !== undefined) return known;

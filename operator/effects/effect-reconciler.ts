@@ -66,6 +66,8 @@ export class EffectReconciler implements Effects {
   private readonly cleanupBackoff: CleanupBackoff;
   private readonly states: EffectStateCache;
   private readonly inputs: EffectInputs;
+  /** The UIDs of objects whose status was lost, or never written, and that were not observed since. */
+  private readonly lostStatuses = new Set<string>();
 
   constructor(private readonly options: EffectReconcilerOptions) {
     this.cleanupBackoff = new CleanupBackoff(options);
@@ -140,6 +142,7 @@ export class EffectReconciler implements Effects {
   forget(object: KubeObject): void {
     this.options.runs.cancelWaiting(uidOf(object));
     this.states.forget(object);
+    this.lostStatuses.delete(uidOf(object));
     this.cleanupBackoff.forget(uidOf(object));
   }
 
@@ -180,10 +183,12 @@ export class EffectReconciler implements Effects {
       }
       if (step.requeueAfterMs !== undefined) requeueAfterMs = Math.min(requeueAfterMs ?? Infinity, step.requeueAfterMs);
     }
+    const conditions = ownConditions(effects, memory.state.records);
+    const known = { kind: this.options.kind, memory, isStatusLost: this.lostStatuses.has(uidOf(object)) };
     return settle({
       status: this.statusOf(memory, effects),
-      conditions: ownConditions(effects, memory.state.records),
-      ...(phase === 'apply' && { reports: completeReports(this.options.kind, found, memory, effects) }),
+      conditions,
+      ...(phase === 'apply' && { reports: completeReports(known, effects, conditions) }),
       ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
     });
   }
@@ -191,7 +196,18 @@ export class EffectReconciler implements Effects {
   async reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports> {
     const { kind, runs } = this.options;
     const memory = await this.states.of(object);
-    return findReports({ kind, inputs: this.inputs, memory, run: runs.of(uidOf(object)) }, self);
+    const uid = uidOf(object);
+    const isStatusLost = this.lostStatuses.has(uid);
+    return findReports({ kind, inputs: this.inputs, memory, run: runs.of(uid), isStatusLost }, self);
+  }
+
+  noticeStatus(object: KubeObject): void {
+    const { observedGeneration } = (object.status ?? {}) as CommonStatus;
+    if (observedGeneration === undefined) this.lostStatuses.add(uidOf(object));
+  }
+
+  recordStatus(object: KubeObject): void {
+    this.lostStatuses.delete(uidOf(object));
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Clock } from '../process/clock';
 import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
-import { keptReports, type EffectRecord, type EffectState } from './effect-state';
+import { hasSucceeded, type EffectRecord, type EffectState } from './effect-state';
 import { missingRule, withStop } from './forbidden';
 import {
   PlanError,
@@ -179,8 +179,14 @@ interface RunEffectOptions {
  * Executes one run, from the record that it began to the record of how it ended. Never rejects: an outcome
  * that cannot be stored is kept by the effect reconciler, which stores it later.
  */
-export async function runEffect(options: RunEffectOptions): Promise<void> {
-  const { object, run, record } = options;
+export async function runEffect(given: RunEffectOptions): Promise<void> {
+  const { object, run, record } = given;
+  let reported: StatusFields = {};
+  const report: RunEffectOptions['report'] = (progress) => {
+    reported = { ...reported, ...progress.status };
+    given.report(progress);
+  };
+  const options = { ...given, report };
   try {
     await saveRecord(options, { state: 'running' });
   } catch (error) {
@@ -196,27 +202,29 @@ export async function runEffect(options: RunEffectOptions): Promise<void> {
   const quiet = run.everySeconds !== undefined;
   try {
     const { message, status } = await runPlan(options);
-    if (status !== undefined) options.onStatus(status);
-    await saveOutcome(options, { state: 'succeeded', message, ...(status && { status }) });
+    reported = { ...reported, ...status };
+    options.onStatus(reported);
+    await saveOutcome(options, { state: 'succeeded', message, status: reported });
     const reason = run.phase === 'apply' ? 'Provisioned' : 'Removed';
     if (!quiet) record(object, { type: 'Normal', action, reason, message: `${run.name}: ${message}` });
   } catch (error) {
     // Without the Lease nothing that a run learns can be stored: another replica continues it, and this one
     // may not report on it.
     if (error instanceof RunInterruptedError || error instanceof NotLeaderError) {
-      await saveOutcome(options, { state: 'interrupted', message: error.message });
+      await saveOutcome(options, { state: 'interrupted', message: error.message, status: reported });
       return;
     }
     const failure = toRunFailure(error, options);
     const { reason, message, isTerminal, status } = failure;
-    if (status !== undefined) options.onStatus(status);
+    reported = { ...reported, ...status };
+    options.onStatus(reported);
     record(object, { type: 'Warning', action, reason, message: truncate(`${run.name}: ${message}`, 1024) });
     await saveOutcome(options, {
       state: 'failed',
       reason,
       message,
       ...(isTerminal && { hopeless: true }),
-      ...(status && { status }),
+      status: reported,
     });
   }
 }
@@ -302,10 +310,13 @@ function saveRecord(
   // An orderly interruption uses up no attempt.
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
-  const kept = how.state === 'succeeded' ? {} : keptReports(records[run.name], begun);
-  const status = { ...kept.status, ...how.status };
+  const before = records[run.name];
+  const kept = before?.input === begun.input ? before : undefined;
+  const status = { ...kept?.status, ...how.status };
   const record: EffectRecord = {
-    ...{ ...begun, attempts, atMs: clock.wallMs(), ...kept, ...how },
+    ...{ ...begun, attempts, atMs: clock.wallMs() },
+    ...(how.state !== 'succeeded' && kept !== undefined && hasSucceeded(kept) && { succeededBefore: true }),
+    ...how,
     ...(Object.keys(status).length > 0 && { status }),
   };
   const others = Object.entries(records).filter(([name]) => !superseded.includes(name));

@@ -46,16 +46,6 @@ export function hasSucceeded({ state, succeededBefore }: EffectRecord): boolean 
   return state === 'succeeded' || succeededBefore === true;
 }
 
-/** What a record keeps of the one before when another run begins, or one ends without success. */
-export function keptReports(
-  before: EffectRecord | undefined,
-  { input }: Pick<EffectRecord, 'input'>,
-): Pick<EffectRecord, 'status' | 'succeededBefore'> {
-  if (before?.input !== input) return {};
-  const { status } = before;
-  return { ...(status && { status }), ...(hasSucceeded(before) && { succeededBefore: true }) };
-}
-
 export const EMPTY_STATE: EffectState = { records: {}, values: {} };
 
 /** Stores the state of effects. Only one process uses it at a time. */

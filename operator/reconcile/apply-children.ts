@@ -31,8 +31,8 @@ interface ApplyOptions {
   readonly missing: readonly string[];
   /** A digest of what the children are rendered from. */
   readonly input: string;
-  /** Children that exist are left as they are, and those that make another writer act are not created. @default false */
-  readonly areHeld?: boolean;
+  /** Children that are left as they are if they exist. @default none */
+  readonly onlyCreated?: ReadonlySet<RenderedChild>;
 }
 
 /**
@@ -47,7 +47,7 @@ export async function applyChildren(
   context: ReconcileContext,
   owner: KubeObject,
   children: readonly RenderedChild[],
-  { missing, input, areHeld = false }: ApplyOptions,
+  { missing, input, onlyCreated = new Set() }: ApplyOptions,
 ): Promise<ApplyResult> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
@@ -55,8 +55,8 @@ export async function applyChildren(
   const contests: ChildProblem[] = [];
   let wrote = false;
   const apply = async (child: RenderedChild): Promise<void> => {
-    if (areHeld && context.children(child.type).get(refOf(child.manifest)) !== undefined) return;
-    const { problem, wrote: wroteChild } = await applyChild(context, owner, { child, input, isHeld: areHeld });
+    const onlyCreate = onlyCreated.has(child);
+    const { problem, wrote: wroteChild } = await applyChild(context, owner, { child, input, onlyCreate });
     if (problem !== undefined) (problem.isCorrected ? contests : problems).push(problem);
     wrote ||= wroteChild;
   };
@@ -65,7 +65,7 @@ export async function applyChildren(
   const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
   const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
   for (const child of ordered) {
-    if (isWriter(child) && (problems.length > 0 || areHeld)) break;
+    if (isWriter(child) && problems.length > 0) break;
     const held = serviceAccountProblem(child, lacking);
     if (held === undefined) await apply(child);
     else problems.push(held);
@@ -73,10 +73,15 @@ export async function applyChildren(
   return { ...combineProblems(problems), wrote, contests: combineProblems(contests) };
 }
 
+interface ChildToApply extends Pick<ApplyOptions, 'input'> {
+  readonly child: RenderedChild;
+  readonly onlyCreate: boolean;
+}
+
 async function applyChild(
   context: ReconcileContext,
   owner: KubeObject,
-  { child, input, isHeld }: { readonly child: RenderedChild; readonly input: string; readonly isHeld: boolean },
+  { child, input, onlyCreate }: ChildToApply,
 ): Promise<{ readonly problem: ChildProblem | undefined; readonly wrote: boolean }> {
   const { type, manifest } = child;
   const ref = refOf(manifest);
@@ -95,7 +100,7 @@ async function applyChild(
       ownerKey: ownerKeyOf(owner),
       projection: context.projection,
       input,
-      onlyCreate: isHeld,
+      onlyCreate,
       onDrift: (path) => (because = path),
     });
     const problem = problemOfOutcome({ kind: context.kind, owners: [owner] }, child, outcome, warn);

@@ -73,7 +73,8 @@ export function isKeptGone(context: ReconcileContext, owner: KubeObject, child: 
   return recordedCompletions(owner)[nameOf(type, manifest)] === childHash(appliedManifest(child));
 }
 
-/** Whether a child of this name was current at some time, as it was rendered then, and is not to be created again. */
-export function wasCompleted(owner: KubeObject, { type, manifest }: RenderedChild): boolean {
-  return policyOf(type).whenGone === 'keep-gone' && nameOf(type, manifest) in recordedCompletions(owner);
+/** Whether an object has a record of children that were current, besides some of its children. */
+export function hasCompletedOthers(owner: KubeObject, children: readonly RenderedChild[]): boolean {
+  const names = new Set(children.map(({ type, manifest }) => nameOf(type, manifest)));
+  return Object.keys(recordedCompletions(owner)).some((name) => !names.has(name));
 }

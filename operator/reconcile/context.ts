@@ -99,6 +99,12 @@ export interface Effects {
    */
   reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports>;
 
+  /** Called with each object that is reconciled: its status may have been lost. */
+  noticeStatus(object: KubeObject): void;
+
+  /** Called when all of an object's status was written, with what was observed. */
+  recordStatus(object: KubeObject): void;
+
   /**
    * Whether any effect was ever started for an object: then there may be something to undo.
    *
@@ -172,11 +178,15 @@ export interface EffectsResult {
 export interface EffectReports {
   /** By runs for the input that the effects have now. */
   readonly status: Readonly<Record<string, unknown>>;
+  /** The conditions of those that have succeeded for it. */
+  readonly conditions: readonly OwnCondition[];
   /**
-   * The first effect of which no run has succeeded for its present input, or of which it is not known whether it
-   * concerns the object: the status that says so was lost.
+   * The first effect of which no run has succeeded for its present input; or, if the status was lost, one that may
+   * concern the object.
    */
   readonly pending?: string;
+  /** The object's status was lost, or never written, and its children were not observed since. */
+  readonly isStatusLost: boolean;
 }
 
 /**

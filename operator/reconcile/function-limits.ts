@@ -63,14 +63,15 @@ export class FunctionCalls {
    * @throws ImpureError when they differ: nothing is called any more then
    */
   compareOnce(compare: () => void, given = ''): void {
-    if (this.hasEnded('comparison', given)) return;
+    const part = given === '' ? 'comparison' : 'comparison of reported';
+    if (this.hasEnded(part, given)) return;
     try {
       compare();
     } catch (error) {
       if (error instanceof ImpureError) this.stopped = error;
       throw error;
     }
-    this.recordEnd('comparison', given);
+    this.recordEnd(part, given);
   }
 
   /** Whether a part has returned, or thrown. @param given - what it was given besides the input. @default anything */

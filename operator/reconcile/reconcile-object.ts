@@ -12,9 +12,9 @@ import { childState, type ChildState } from '../status/child-status';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import { applyChildren, type ApplyResult } from './apply-children';
 import type { ReconcileResult, ReconcileContext } from './context';
-import { isKeptGone, recordCompletions, wasCompleted } from './completed-children';
+import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
-import { heldAndRendered, renderFromReports, type HeldChildren } from './held-children';
+import { heldAndRendered, renderFromReports, type HeldChildren, type ReportedRendering } from './held-children';
 import {
   ReconcileError,
   classify,
@@ -44,6 +44,7 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   const object = context.objects.get(ref)?.object;
   if (object === undefined) return { action: 'wait' };
   if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
+  context.effects?.noticeStatus(object);
   if (isPaused(object)) {
     // A Job may be deleted while its owner is paused, and must not run again afterwards.
     const recorded = await recordCompletions(context, object);
@@ -73,12 +74,19 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
   const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
-  const { rendered, held } =
-    effects === undefined ? { rendered: first } : await renderFromReports(context, ensured.object, first, effects);
+  let rendering: ReportedRendering;
+  try {
+    rendering = effects ? await renderFromReports(context, ensured.object, first, effects) : { rendered: first };
+  } catch (error) {
+    const failed = await reportError(context, ensured.object, error);
+    return { ...failed, requeueAfterMs: earliest(failed.requeueAfterMs, effects?.requeueAfterMs) };
+  }
+  const { rendered, held } = rendering;
   const object = await recordCompletions(context, ensured.object, held ? undefined : rendered.children);
   const missing = states.flatMap((state) => (state?.state === 'failed' ? (state.missingAccounts ?? []) : []));
-  const write = held ? createMissing : applyAndPrune;
-  const { applied, open } = await write(context, object, rendered, missing);
+  const { applied, open } = held
+    ? await applyUnheld(context, object, rendered, held, missing)
+    : await applyAndPrune(context, object, rendered, missing);
   const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object, held);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
   const effectReadiness = held ? held.readiness : effects?.readiness;
@@ -88,12 +96,18 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   if (open.readiness === undefined && held === undefined) recordSyncedEvent(context, rendered, applied);
   const known = effects === undefined ? {} : { ...ownStatus(context.kind, object), ...effects.status };
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
-  const times = [applied, applied.contests, open, effects, held, { requeueAfterMs: seenAfterMs }]
-    .map((one) => one?.requeueAfterMs)
-    .filter((ms) => ms !== undefined);
-  const requeueAfterMs = times.length === 0 ? undefined : Math.min(...times);
-  const next = await reportStatus(context, object, { readiness, ...status, retry: applied.retry, requeueAfterMs });
+  const times = [applied, applied.contests, open, effects].map((one) => one?.requeueAfterMs);
+  const next = await reportStatus(context, object, {
+    ...{ readiness, ...status, retry: applied.retry, isComplete: true },
+    ...{ requeueAfterMs: earliest(...times, seenAfterMs), requeueOnceWrittenMs: held?.requeueOnceWrittenMs },
+  });
   return { ...next, awaited: applied.awaited };
+}
+
+/** The earliest of several times in milliseconds, if any. */
+function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 /** What came of writing an object's children. */
@@ -121,15 +135,21 @@ async function applyAndPrune(
   return { applied, open: combineProblems(problems) };
 }
 
-/** Creates the children of an object that do not exist, while those that exist are held. */
-async function createMissing(
+/** Applies the children of an object that do not follow from what is unknown of its status. */
+async function applyUnheld(
   context: ReconcileContext,
   object: KubeObject,
-  { children, calls: { input } }: Rendered,
+  { calls: { input } }: Rendered,
+  held: HeldChildren,
   missing: readonly string[],
 ): Promise<ChildWrites> {
-  const wanted = children.filter((child) => !wasCompleted(object, child));
-  const applied = await applyChildren(context, object, wanted, { missing, input, areHeld: true });
+  const { uid = '' } = object.metadata;
+  context.driftBackoff.setDesiredChildren(uid, () =>
+    heldAndRendered(context, object, held).map(({ type, manifest }) => childKey(type, manifest)),
+  );
+  const wanted = held.applicable.filter((child) => !isKeptGone(context, object, child));
+  const { onlyCreated } = held;
+  const applied = await applyChildren(context, object, wanted, { missing, input, onlyCreated });
   return { applied, open: combineProblems([]) };
 }
 
@@ -194,7 +214,7 @@ function observeChildren(
     const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
     return cached === undefined ? [] : [cached.object];
   };
-  const children = held ? heldAndRendered(context, owner, rendered.children) : rendered.children;
+  const children = held ? heldAndRendered(context, owner, held) : rendered.children;
   const own = children.map((child) => ({
     child,
     live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
@@ -254,6 +274,10 @@ interface StatusFindings {
   readonly retry: boolean;
   /** Run again after this long, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
+  /** Run again this long after the status was written, in milliseconds. @default not, if it could be written */
+  readonly requeueOnceWrittenMs?: number | undefined;
+  /** The children were observed, so that nothing is missing. @default false */
+  readonly isComplete?: boolean;
   /** What a function of the kind threw. */
   readonly thrown?: KindFunctionError;
 }
@@ -302,9 +326,11 @@ async function reportStatus(
   object: KubeObject,
   found: StatusFindings,
 ): Promise<ReconcileResult> {
-  const { retry, requeueAfterMs, thrown, ...write } = found;
+  const { retry, requeueAfterMs: afterMs, requeueOnceWrittenMs, isComplete = false, thrown, ...write } = found;
   const { readiness } = found;
   const held = await writeStatus(context, { object, ...write });
+  if (held === undefined && isComplete) context.effects?.recordStatus(object);
+  const requeueAfterMs = held === undefined ? earliest(afterMs, requeueOnceWrittenMs) : afterMs;
   const bad = readiness.state === 'failing' || readiness.state === 'stalled';
   const next: ReconcileResult = {
     action: retry ? 'retry' : 'wait',

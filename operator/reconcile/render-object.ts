@@ -7,6 +7,7 @@ import {
   type RenderedChild,
   type SharedKey,
 } from '../../constructs/kind/render';
+import { RenderError } from '../../constructs/kube/errors';
 import { callKindFunction } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
@@ -24,8 +25,10 @@ export interface Rendered {
   readonly calls: FunctionCalls;
 }
 
-/** The status fields that were read; undefined among them when all of it was, or when there was none. */
-export type StatusReads = ReadonlySet<string | undefined>;
+/** What was read, see {@link StatusReadListener}. */
+export type StatusReads = ReadonlySet<string>;
+
+type Status = Readonly<Record<string, unknown>>;
 
 /** An object that is to be rendered. */
 interface Unrendered {
@@ -77,16 +80,25 @@ export class ObjectRenderer {
    * @param status - what `children` sees as the status
    * @throws as `render` does
    */
-  renderReported(
-    { self, calls }: Rendered,
-    status: Readonly<Record<string, unknown>> | undefined,
-  ): Pick<Rendered, 'children' | 'statusReads'> {
-    const { status: _, ...rest } = self;
-    const reported = (status === undefined ? rest : { ...rest, status }) as KindObject<AnyKind>;
+  renderReported(first: Rendered, status: Status | undefined): Pick<Rendered, 'children' | 'statusReads'> {
+    const { calls } = first;
+    const reported = withStatus(first, status);
     const given = status === undefined ? 'no status' : JSON.stringify(status);
     const rendered = calls.run('render reported', () => this.renderChildren(reported), given);
     calls.compareOnce(() => assertPureChildren(this.kind, reported, rendered.children), given);
     return rendered;
+  }
+
+  /** Renders the children of an object with an assumed status. @returns undefined when it is not one that they take */
+  renderAssumed(first: Rendered, variant: 0 | 1, status: Status): readonly RenderedChild[] | undefined {
+    const assumed = withStatus(first, status);
+    const part = `render assumed ${String(variant)}`;
+    try {
+      return first.calls.run(part, () => this.renderChildren(assumed), JSON.stringify(status)).children;
+    } catch (error) {
+      if (!(error instanceof RenderError) || first.calls.stopped !== undefined) throw error;
+      return undefined;
+    }
   }
 
   private renderKnown({ object, calls }: Unrendered): Rendered {
@@ -117,8 +129,8 @@ export class ObjectRenderer {
   }
 
   private renderChildren(self: KindObject<AnyKind>): Pick<Rendered, 'children' | 'statusReads'> {
-    const statusReads = new Set<string | undefined>();
-    const children = renderDefaulted(this.kind, self, {}, (field) => statusReads.add(field));
+    const statusReads = new Set<string>();
+    const children = renderDefaulted(this.kind, self, {}, (path) => statusReads.add(path));
     return { children, statusReads };
   }
 
@@ -142,6 +154,12 @@ export class ObjectRenderer {
   private unrendered(object: KubeObject): Unrendered {
     return { object, calls: this.limits.of(object) };
   }
+}
+
+/** An object with another status. */
+function withStatus({ self }: Rendered, status: Status | undefined): KindObject<AnyKind> {
+  const { status: _, ...rest } = self;
+  return (status === undefined ? rest : { ...rest, status }) as KindObject<AnyKind>;
 }
 
 /** Whether an object was never rendered as it is. */

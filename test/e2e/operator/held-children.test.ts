@@ -94,7 +94,9 @@ test('a Deployment outlives a lost status and a failing look-up, and changes wit
   await start();
   const failing = await messageOf('ErrLookUp');
   expect(failing).toContain('The channel stable does not answer.');
-  expect(failing).toContain('Its children are held, that is neither changed nor deleted, until the effect "look-up"');
+  expect(failing).toContain(
+    'Until the effect "look-up" has succeeded for this spec, the children that are rendered from status.image are held',
+  );
   expect((await deployment())?.metadata).toMatchObject({ uid: before?.metadata.uid, generation: 1 });
 
   // A change of the spec is held too, and its look-up ends that.

@@ -1,97 +1,86 @@
-import { ApiObject } from 'cdk8s';
-import { own } from '../../../constructs/kind/child-policy';
-import { owned } from '../../../constructs/kube/resource-type';
-import { ref } from './harness';
-import { childWrites, configMap, kindOf, resolve, Site, Stored, type Props, type Self } from './sites';
+import { PlanError } from '../../../operator/effects/plan-runner';
+import { childWrites, configMap, kindOf, Probed, resolve, Site, Stored, type Props } from './sites';
+
+// What `children` sees as the status, and how it may be read.
 
 let world: Site;
 
-test('a field that a run in progress reports is known', async () => {
-  world = await Site.of(Stored);
-  await world.reconcile();
-  world.open[0]?.run.report({ message: 'Found it.', status: { image: 'a:1' } });
-  await world.reconcile();
-  expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
-});
-
-test('an effect after the one whose report is rendered may need the children', async () => {
-  const verify = { ...resolve, name: 'verify', input: ({ spec: { source, size } }: Self) => ({ source, size }) };
-  world = await Site.of(kindOf({ effects: [resolve, verify] }));
-  await world.reconcile();
-  await world.find();
-  await world.reconcile();
-  expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
-  await world.end({ message: 'It answers.' });
-  await world.reconcile();
-  world.harness.respec('a', { source: 'b' });
-  await world.reconcile();
-  await world.find('b');
-  await world.reconcile();
-  // `verify` has not succeeded for this spec; what is rendered does not depend on it.
-  expect(world.child('web')).toMatchObject({ data: { image: 'b:1' } });
-});
-
-test('an effect whose `when` reads a status that was lost is waited for', async () => {
-  const verify = {
-    ...{ ...resolve, name: 'verify', everySeconds: 60 },
-    when: ({ status: now }: Self) => (now?.settings ?? 0) > 0,
-  };
-  const children: Props['children'] = (scope, { status: reported }) => {
-    configMap(scope, 'settings', {});
-    if (reported?.verified !== undefined) configMap(scope, 'web', { verified: reported.verified });
-  };
-  world = await Site.of(kindOf({ effects: [verify], children }));
-  await world.reconcile();
-  await world.reconcile();
-  await world.end({ message: 'It answers.', status: { verified: 'yes' } });
-  await world.reconcile();
-  const web = world.uid('web');
-  world.restart();
-  world.loseStatus();
-  const { next, ...rest } = await world.reconcile();
-  expect(childWrites(rest)).toEqual([]);
-  expect(world.harness.conditions('a')).toEqual(['Ready=False Held', 'Reconciling=True Held']);
-  expect(next.requeueAfterMs).toBe(1000);
-  expect(childWrites(await world.reconcile())).toEqual([]);
-  await world.end({ message: 'It answers.', status: { verified: 'yes' } });
-  expect(childWrites(await world.reconcile())).toEqual([]);
-  expect(world.uid('web')).toBe(web);
-  expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
-});
-
-test('a Job that was complete is not run again while its report is missing', async () => {
-  const children: Props['children'] = (scope, { status: reported }) => {
-    const image = reported?.image ?? 'none';
-    if (image === 'none') return;
-    new ApiObject(scope, 'job', {
-      ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'migrate' } },
-      spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'm', image }] } } },
-    });
-  };
-  world = await Site.of(
-    kindOf({
-      owns: [own(owned.Job, { whenGone: 'keep-gone' })],
-      effects: [{ ...resolve, everySeconds: 60 }],
-      ...{ children, observe: () => ({}) },
-    }),
-  );
-  const { server } = world.harness;
-  await world.reconcile();
-  await world.find();
-  await world.reconcile();
-  server.setStatus(owned.Job, ref('migrate'), {
-    succeeded: 1,
-    conditions: [{ type: 'Complete', status: 'True', reason: 'Done', message: 'Done.' }],
+describe('a field that a run in progress reports', () => {
+  beforeEach(async () => {
+    world = await Site.of(Stored);
+    await world.reconcile();
+    await world.report({ image: 'a:1' });
   });
+
+  afterEach(async () => {
+    expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+    world.restart();
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+  });
+
+  it('is known', () => {
+    expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+  });
+
+  it('stays known when the run ends without naming it', () => world.finish());
+
+  it('stays known when the run fails', () => world.finish(new PlanError('ErrLookup', 'No answer.')));
+});
+
+test('a field stays known when the effect runs again and does not name it', async () => {
+  world = await Site.ready(Probed);
+  world.clock.pass(60_001);
   await world.reconcile();
-  server.remove(owned.Job, ref('migrate'));
-  await world.reconcile();
-  world.restart();
-  world.loseStatus();
-  expect(childWrites(await world.reconcile())).toEqual([]);
-  await world.find();
-  expect(childWrites(await world.reconcile())).toEqual([]);
-  expect(server.peek(owned.Job, ref('migrate'))).toBeUndefined();
+  await world.finish();
+  expect(world.harness.object('a').status).toMatchObject({ image: 'a:1' });
+  expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+});
+
+describe('children that are rendered from more than reports', () => {
+  const effects = [{ ...resolve, everySeconds: 60, condition: 'Found' }];
+  const conditionTypes = [{ type: 'Found', description: 'It was found.' }];
+
+  it.each<[string, Props['children']]>([
+    [
+      'all conditions',
+      (scope, { status: reported }) => configMap(scope, 'web', { text: JSON.stringify(reported?.conditions ?? []) }),
+    ],
+    [
+      'what observe writes',
+      (scope, { status: reported }) => {
+        configMap(scope, 'settings', {});
+        if (reported?.settings !== undefined) configMap(scope, 'web', {});
+      },
+    ],
+    [
+      'whether there is a status',
+      (scope, { status: reported }) => {
+        if (reported) configMap(scope, 'web', {});
+      },
+    ],
+    [
+      'a copy of the object',
+      (scope, self) => {
+        const { status: reported } = { ...self };
+        if (reported?.image !== undefined) configMap(scope, 'web', { image: reported.image });
+      },
+    ],
+  ])('are the same after a restart: %s', async (_, children) => {
+    world = await Site.of(kindOf({ children, conditionTypes, effects }));
+    await world.reconcile();
+    await world.finish({ image: 'a:1' });
+    const web = world.uid('web');
+    expect(web).toBeDefined();
+    world.restart();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    await world.end({ message: 'Done.', status: { image: 'a:1' } });
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    world.restart();
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.uid('web')).toBe(web);
+  });
 });
 
 test.each<[string, Props['children'], string]>([
@@ -113,7 +102,7 @@ test.each<[string, Props['children'], string]>([
   world.restart();
   world.loseStatus();
   expect(childWrites(await world.reconcile())).toEqual([]);
-  expect(world.harness.message('a')).toContain(`they are rendered from ${field}, which`);
+  expect(world.harness.message('a')).toContain(`the children that are rendered from ${field} are held`);
 });
 
 test('children that read no status are not held', async () => {

@@ -49,7 +49,7 @@ export const Stored = kindOf({});
 export const Probed = kindOf({ effects: [{ ...resolve, everySeconds: 60 }] });
 
 export const HELD =
-  'Its children are held, that is neither changed nor deleted, until the effect "resolve" has succeeded for this spec: they are rendered from status.image, which has not been reported for it.';
+  'Until the effect "resolve" has succeeded for this spec, the children that are rendered from status.image are held: neither changed nor deleted.';
 
 /** What was written of children. */
 export const childWrites = ({ writes }: { readonly writes: readonly string[] }): readonly string[] =>
@@ -90,6 +90,23 @@ export class Site extends World {
   /** The run that is in progress finds the image of a source. */
   async find(source = 'a'): Promise<void> {
     await this.end({ message: 'Found.', status: { image: `${source}:1` } });
+  }
+
+  /** A few reconciles, after which nothing is left to do but what runs. */
+  async calm(): Promise<void> {
+    for (let i = 0; i < 4; i += 1) await this.reconcile();
+  }
+
+  /** The run that is in progress reports a part of it. */
+  async report(status: object): Promise<void> {
+    this.open[0]?.run.report({ message: 'Found a part.', status: { ...status } });
+    await this.reconcile();
+  }
+
+  /** The run that is in progress ends, and what follows is done. */
+  async finish(how: object | Error = {}): Promise<void> {
+    await this.end(how instanceof Error ? how : { message: 'Done.', status: { ...how } });
+    await this.calm();
   }
 
   /** The status is cleared, as a backup that has none does it. */

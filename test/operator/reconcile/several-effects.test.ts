@@ -1,0 +1,225 @@
+import { PlanError } from '../../../operator/effects/plan-runner';
+import { apiError } from '../../../testing/api-server/requests';
+import { childWrites, configMap, kindOf, resolve, Site, type Props, type Self } from './sites';
+
+// What is rendered from the reports of several effects, and of effects that concern an object only sometimes.
+
+let world: Site;
+
+describe('an effect that does not concern an object any more', () => {
+  it('has reported what it reported, when it runs until it has', async () => {
+    world = await Site.of(kindOf({ effects: [{ ...resolve, when: ({ status }) => status?.image === undefined }] }));
+    await world.calm();
+    await world.find();
+    await world.calm();
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+    expect(world.child('web')).toBeDefined();
+    world.loseStatus();
+    expect(childWrites(await world.reconcile())).toEqual([]);
+  });
+
+  it('has reported what it reported, when the next one begins after it', async () => {
+    const provision = { ...resolve, name: 'provision', when: ({ status }: Self) => status?.note !== 'done' };
+    const check = { ...resolve, name: 'check', everySeconds: 60, when: ({ status }: Self) => status?.note === 'done' };
+    world = await Site.of(kindOf({ effects: [provision, check] }));
+    await world.reconcile();
+    await world.end({ message: 'Done.', status: { image: 'a:1', note: 'done' } });
+    await world.reconcile();
+    await world.end({ message: 'It is there.' });
+    await world.reconcile();
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+    expect(world.child('web')).toBeDefined();
+  });
+
+  it('has reported what it reported, when the spec says so', async () => {
+    world = await Site.of(kindOf({ effects: [{ ...resolve, when: ({ spec: { size } }) => size < 5 }] }));
+    await world.calm();
+    await world.find();
+    await world.calm();
+    world.harness.respec('a', { size: 9 });
+    await world.calm();
+    expect(world.child('web')).toBeDefined();
+  });
+});
+
+describe('a stored effect and one that is run again', () => {
+  beforeEach(async () => {
+    world = await Site.of(kindOf({ effects: [resolve, { ...resolve, name: 'verify', everySeconds: 60 }] }));
+    await world.reconcile();
+    await world.find();
+    await world.reconcile();
+    await world.finish();
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+    world.clock.pass(60_001);
+    world.restart();
+  });
+
+  it.each<[string, (status: Readonly<Record<string, unknown>>) => object]>([
+    ['lost', () => ({})],
+    ['without the field', (status) => ({ ...status, image: undefined })],
+    ['with another value', (status) => ({ ...status, image: 'other:9' })],
+  ])('are rendered from the record, and not from a status that is %s', async (_, change) => {
+    await world.reconcile();
+    const { kind, server } = world.harness;
+    server.setStatus(kind.type, { name: 'a', namespace: 'default' }, change(world.harness.object('a').status));
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    await world.finish();
+    expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+  });
+});
+
+describe('an effect whose input is the report of the one before', () => {
+  const sign = { ...resolve, name: 'sign', input: ({ status }: Self) => ({ image: status?.image ?? null }) };
+  const children: Props['children'] = (scope, { status }) => {
+    if (status?.image === undefined || status.verified === undefined) return;
+    configMap(scope, 'web', { image: status.image, verified: status.verified });
+  };
+  const signed = { data: { image: 'a:1', verified: 'a:1 is signed' } };
+
+  async function ready(first: typeof resolve): Promise<void> {
+    world = await Site.of(kindOf({ effects: [first, sign], children }));
+    await world.reconcile();
+    await world.find();
+    await world.reconcile();
+    await world.finish({ verified: 'a:1 is signed' });
+    expect(world.child('web')).toMatchObject(signed);
+  }
+
+  it('has not reported for what that one reports now', async () => {
+    await ready(resolve);
+    world.harness.respec('a', { source: 'b' });
+    await world.reconcile();
+    await world.report({ image: 'b:1' });
+    expect(world.child('web')).toMatchObject(signed);
+    await world.finish({ image: 'b:1' });
+    expect(world.child('web')).toMatchObject(signed);
+    await world.finish({ verified: 'b:1 is signed' });
+    expect(world.child('web')).toMatchObject({ data: { image: 'b:1', verified: 'b:1 is signed' } });
+  });
+
+  it('has not reported for what that one reports when it fails', async () => {
+    await ready(resolve);
+    world.harness.respec('a', { source: 'b' });
+    await world.reconcile();
+    await world.finish(new PlanError('ErrLookup', 'It was found, and is broken.', { status: { image: 'b:1' } }));
+    expect(world.child('web')).toMatchObject(signed);
+  });
+
+  it('has not reported for what that one reports when it is run again and fails', async () => {
+    await ready({ ...resolve, everySeconds: 60 });
+    world.clock.pass(60_001);
+    await world.reconcile();
+    await world.finish(new PlanError('ErrLookup', 'It was found, and is broken.', { status: { image: 'a:2' } }));
+    expect(world.child('web')).toMatchObject(signed);
+  });
+
+  it('is no error while its input cannot be built, and the attempts of the one before go on', async () => {
+    const strict = {
+      ...sign,
+      input: ({ spec: { source }, status }: Self) => {
+        if (status?.image?.startsWith(source) !== true) throw new TypeError('no image of this source');
+        return { image: status.image };
+      },
+    };
+    world = await Site.of(kindOf({ effects: [resolve, strict] }));
+    await world.reconcile();
+    await world.report({ image: 'a:1' });
+    await world.find();
+    await world.calm();
+    await world.finish();
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+    world.harness.respec('a', { source: 'b' });
+    await world.reconcile();
+    expect(world.harness.conditions('a')[0]).toBe('Ready=False Provisioning');
+    await world.end(new PlanError('ErrLookup', 'The registry does not answer.'));
+    const { next } = await world.reconcile();
+    expect(world.harness.conditions('a')[0]).toBe('Ready=False ErrLookup');
+    expect(next.requeueAfterMs).toBe(1000);
+  });
+});
+
+test('an effect may need the children that are rendered from the report of one before', async () => {
+  const verify = { ...resolve, name: 'verify', input: ({ spec: { source, size } }: Self) => ({ source, size }) };
+  world = await Site.of(kindOf({ effects: [resolve, verify] }));
+  await world.reconcile();
+  await world.find();
+  await world.reconcile();
+  expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
+  await world.finish();
+  world.harness.respec('a', { source: 'b' });
+  await world.reconcile();
+  await world.find('b');
+  await world.reconcile();
+  // `verify` has not succeeded for this spec; what is rendered does not depend on it.
+  expect(world.child('web')).toMatchObject({ data: { image: 'b:1' } });
+});
+
+test('an effect may need the children that are rendered from the condition of one before', async () => {
+  const conditionTypes = [{ type: 'Found', description: 'It was found.' }];
+  const children: Props['children'] = (scope, { status }) => {
+    if (status?.conditions?.find(({ type }) => type === 'Found')?.status === 'True') configMap(scope, 'web', {});
+  };
+  const effects = [
+    { ...resolve, condition: 'Found' },
+    { ...resolve, name: 'verify' },
+  ];
+  world = await Site.of(kindOf({ children, conditionTypes, effects }));
+  await world.reconcile();
+  expect(world.child('web')).toBeUndefined();
+  await world.find();
+  await world.reconcile();
+  expect(world.child('web')).toBeDefined();
+});
+
+describe('an effect whose `when` reads a status that was lost', () => {
+  const verify = {
+    ...{ ...resolve, name: 'verify', everySeconds: 60 },
+    when: ({ status }: Self) => (status?.settings ?? 0) > 0,
+  };
+  const children: Props['children'] = (scope, { status }) => {
+    configMap(scope, 'settings', {});
+    if (status?.verified !== undefined) configMap(scope, 'web', { verified: status.verified });
+  };
+  let web: string | undefined;
+
+  beforeEach(async () => {
+    world = await Site.of(kindOf({ effects: [verify], children }));
+    await world.calm();
+    await world.finish({ verified: 'yes' });
+    web = world.uid('web');
+    expect(web).toBeDefined();
+    world.restart();
+    world.loseStatus();
+  });
+
+  afterEach(async () => {
+    await world.calm();
+    await world.finish({ verified: 'yes' });
+    expect(world.uid('web')).toBe(web);
+    expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+  });
+
+  it('is waited for', async () => {
+    const { next, ...rest } = await world.reconcile();
+    expect(childWrites(rest)).toEqual([]);
+    expect(world.harness.conditions('a')).toEqual(['Ready=False Held', 'Reconciling=True Held']);
+    expect(next.requeueAfterMs).toBe(1000);
+  });
+
+  it('is waited for when the object was paused meanwhile', async () => {
+    world.harness.annotate('a', { 'kindred.dev/paused': 'true' });
+    await world.reconcile();
+    world.harness.annotate('a', {});
+    await world.reconcile();
+  });
+
+  it('is waited for when a reconcile failed meanwhile', async () => {
+    const { effects } = world.harness.context;
+    if (effects === undefined) throw new Error('it has no effects');
+    const forbidden = apiError(403, 'Forbidden', 'no');
+    const reconcile = jest.spyOn(effects, 'reconcile').mockRejectedValueOnce(forbidden);
+    await world.reconcile();
+    expect(world.harness.conditions('a')[0]).toBe('Ready=False ErrForbidden');
+    reconcile.mockRestore();
+  });
+});
