@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { storesState } from '../../../constructs/kind/effects';
 import { defineKind, type AnyKind } from '../../../constructs/kind/kind';
+import type { KindFunctionError } from '../../../constructs/kube/function-error';
 import { owned } from '../../../constructs/kube/resource-type';
 import { EffectReconciler } from '../../../operator/effects/effect-reconciler';
 import { EffectInputReader } from '../../../operator/effects/effect-input-reader';
@@ -109,6 +110,8 @@ export class World {
   readonly stop = new AbortController();
   runs: EffectRunQueue;
   woken: string[] = [];
+  /** What plans threw unexpectedly. */
+  readonly thrown: KindFunctionError[] = [];
   leads = true;
   desk: EffectReconciler;
 
@@ -148,6 +151,7 @@ export class World {
       backoff: { baseMs: 1000, maxMs: 60_000 },
       clock: this.clock,
       record: context.record,
+      onPlanError: (_, error) => this.thrown.push(error),
       enqueue: (object) => this.woken.push(object.metadata.name),
       getCached: ({ metadata }) => this.harness.objects.get(metadata)?.object,
       stop: this.stop.signal,
