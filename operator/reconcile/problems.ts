@@ -1,6 +1,6 @@
 /** What can be wrong with an object or its children, and what each error means for the next reconcile. */
 
-import { errorMessage } from '../../constructs/kube/errors';
+import { errorMessage, RenderError } from '../../constructs/kube/errors';
 import type { AnyKind, Reason } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
@@ -184,11 +184,11 @@ export function problemOfMissingType({ type, manifest }: RenderedChild, warn: (r
  *
  * @param exists whether the child existed, so that the error is the response to an update
  * @throws the error itself when it is no fault of the child: the cache was behind, the server is unreachable,
- * or this process does not lead
+ * this process does not lead, or a function of the kind threw
  */
 export function problemOfError({ type, manifest }: RenderedChild, error: unknown, exists: boolean): ChildProblem {
   const failure = classify(error);
-  if (failure.kind === 'stale') throw error;
+  if (failure.kind === 'stale' || error instanceof RenderError) throw error;
   const ref = refOf(manifest);
   const canAdvise = exists && failure.kind === 'terminal' && error instanceof ApiError;
   const advice = canAdvise ? immutableFieldAdvice(type, ref, error) : undefined;

@@ -84,7 +84,7 @@ export class ObjectRenderer {
     const { calls } = first;
     const reported = withStatus(first, status);
     const given = status === undefined ? 'no status' : JSON.stringify(status);
-    const rendered = calls.run('render reported', () => this.renderChildren(reported), given);
+    const rendered = calls.run('render reported', () => this.renderChildren(reported, calls), given);
     calls.compareOnce(() => assertPureChildren(this.kind, reported, rendered.children), given);
     return rendered;
   }
@@ -94,7 +94,7 @@ export class ObjectRenderer {
     const assumed = withStatus(first, status);
     const part = `render assumed ${String(variant)}`;
     try {
-      return first.calls.run(part, () => this.renderChildren(assumed), JSON.stringify(status)).children;
+      return first.calls.run(part, () => this.renderChildren(assumed, first.calls), JSON.stringify(status)).children;
     } catch (error) {
       if (!(error instanceof RenderError) || first.calls.stopped !== undefined) throw error;
       return undefined;
@@ -125,13 +125,13 @@ export class ObjectRenderer {
   }
 
   private renderSelf(self: KindObject<AnyKind>, calls: FunctionCalls): Rendered {
-    return { self, ...this.renderChildren(self), shared: sharedKeys(this.kind, self), calls };
+    return { self, ...this.renderChildren(self, calls), shared: sharedKeys(this.kind, self), calls };
   }
 
-  private renderChildren(self: KindObject<AnyKind>): Pick<Rendered, 'children' | 'statusReads'> {
+  private renderChildren(self: KindObject<AnyKind>, calls: FunctionCalls): Pick<Rendered, 'children' | 'statusReads'> {
     const statusReads = new Set<string>();
     const children = renderDefaulted(this.kind, self, {}, (path) => statusReads.add(path));
-    return { children, statusReads };
+    return { children: children.map((child) => withLimitedKeep(child, calls)), statusReads };
   }
 
   /**
@@ -154,6 +154,16 @@ export class ObjectRenderer {
   private unrendered(object: KubeObject): Unrendered {
     return { object, calls: this.limits.of(object) };
   }
+}
+
+/** A child whose seeds' `keep` is called with a time limit. */
+function withLimitedKeep(child: RenderedChild, calls: FunctionCalls): RenderedChild {
+  if (child.seeds.length === 0) return child;
+  const seeds = child.seeds.map((seed) => ({
+    ...seed,
+    keep: (live: unknown) => calls.run(`keep ${seed.path.join('.')}`, () => seed.keep(live), JSON.stringify(live)),
+  }));
+  return { ...child, seeds };
 }
 
 /** An object with another status. */
