@@ -18,8 +18,8 @@ import type { ResourceType } from '../kube/resource-type';
  *   between them; then the object is `Stalled` until its spec, something it reads, or the annotation
  *   `kindred.dev/reconcile-at` changes. Removal has the same limit; `kindred.dev/force-remove: "true"` skips
  *   it.
- * - Children that follow from a status field that no run has reported for the present input of its effect are
- *   neither changed nor deleted until the effects have succeeded for it.
+ * - Children that follow from a status field that an effect has not reported for its present input are neither
+ *   changed nor deleted until it has succeeded for it.
  * - A run that fails with `isTerminal` is the last one until such a change, with `everySeconds` too.
  * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run
  *   only then, before the finalizer is dropped, and also when the last run of `apply` failed halfway.

@@ -110,6 +110,53 @@ export function renderDefaulted<K extends AnyKind>(
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, self, type, manifests) }));
 }
 
+/** What `children` adds before it reads a field of the status. */
+export interface BeforeStatus {
+  readonly children: readonly RenderedChild[];
+  /** What it then reads, see {@link StatusReadListener}; undefined when it reads nothing. */
+  readonly read: string | undefined;
+}
+
+/** Thrown where `children` reads a field of the status, so that what would follow is not rendered. */
+class StatusReadError extends Error {
+  override readonly name = 'StatusReadError';
+}
+
+/**
+ * Renders what `children` adds before it reads a field of the status: whatever that field is, it can't follow from it.
+ *
+ * @throws RenderError when the kind renders a child it must not; KindFunctionError
+ */
+export function renderBeforeStatus(kind: AnyKind, self: KindObject<AnyKind>): BeforeStatus {
+  let read: string | undefined;
+  let added: ReadonlySet<IConstruct> | undefined;
+  const addChildren = (chart: Construct): void => {
+    const readable = withStatusForChildren(kind, { ...self, status: {} }, (path) => {
+      if (path === 'status') return;
+      read ??= path;
+      // Those that a `catch` adds follow from the read, too.
+      added ??= new Set(chart.node.findAll());
+      throw new StatusReadError();
+    });
+    try {
+      kind.children(chart, readable as never);
+    } catch (error) {
+      if (added === undefined) throw error;
+    }
+  };
+  const isAdded = (construct: IConstruct): boolean => added?.has(construct) ?? true;
+  const given = { name: `${kind.kind}.children`, owns: kind.owns, addChildren, isAdded };
+  try {
+    const manifests = synthesize(self, given, {});
+    const children = manifests.map((child) => ({ ...child, seeds: activeSeeds(kind, self, child.type, manifests) }));
+    return { children, read };
+  } catch (error) {
+    // Something that was added is not complete, such as a Deployment that gets its containers later.
+    if (error instanceof RenderError && added !== undefined) return { children: [], read };
+    throw error;
+  }
+}
+
 /** A shared group of a kind, and the key that an object names in it. */
 export interface SharedKey {
   readonly group: SharedChildren<never>;
@@ -196,11 +243,13 @@ interface ChildrenFunction {
   readonly name: string;
   readonly owns: readonly ResourceType[];
   readonly addChildren: (scope: Construct) => void;
+  /** Which of the constructs are rendered. @default all */
+  readonly isAdded?: (construct: IConstruct) => boolean;
 }
 
 function synthesize(
   owner: KubeObject,
-  { name, owns, addChildren }: ChildrenFunction,
+  { name, owns, addChildren, isAdded = () => true }: ChildrenFunction,
   { isPlaceholder = () => false }: RenderOptions,
 ): readonly SynthesizedChild[] {
   const { namespace } = owner.metadata;
@@ -208,7 +257,7 @@ function synthesize(
   const chart = new ChildrenChart(subject, namespace);
   const seen = new Set<string>();
   callKindFunction(subject, name, () => addChildren(chart));
-  return synthManifests(subject, chart).map(({ manifest, props }) => {
+  return synthManifests(subject, chart, isAdded).map(({ manifest, props }) => {
     const type = requireOwnedType(subject, owns, manifest);
     checkIdentity(subject, namespace, type, manifest, seen);
     checkListKeys(subject, type, manifest);
@@ -240,11 +289,16 @@ interface SynthesizedManifest {
 }
 
 /** All objects below the chart, in the order of the constructs; those within other constructs, such as cdk8s-plus's, included. */
-function synthManifests(subject: string, chart: Chart): readonly SynthesizedManifest[] {
+function synthManifests(
+  subject: string,
+  chart: Chart,
+  isAdded: (construct: IConstruct) => boolean,
+): readonly SynthesizedManifest[] {
   try {
     assertNoDependencies(subject, chart);
     return chart.node
       .findAll()
+      .filter((construct) => isAdded(construct))
       .filter((construct) => ApiObject.isApiObject(construct))
       .map((construct) => ({
         manifest: construct.toJson() as KubeObject,

@@ -1,7 +1,6 @@
 import { RenderError } from '../kube/errors';
 import type { KubeObject } from '../kube/kube-object';
 import type { AnyKind, KindObject } from './kind';
-import type { StructuralSchema } from './schema/structural-schema';
 import { describeObject } from './validate';
 
 /** Called with what is read: `status`, `status.image`, or `status.*` when all fields are listed. */
@@ -29,59 +28,6 @@ export function withStatusForChildren<K extends AnyKind>(
 export function withoutStatusForKey<K extends AnyKind>(self: KindObject<K>, group: string): KindObject<K> {
   const message = `its kind takes the key of the shared children "${group}" from self.status, which may be lost; take it from the spec`;
   return withRefusedStatus(self, message);
-}
-
-/** Whether a status has what was read. @param path - see {@link StatusReadListener} */
-export function hasStatusField(status: object | undefined, path: string): boolean {
-  if (status === undefined || path === 'status.*') return false;
-  return path === 'status' || Object.hasOwn(status, path.slice('status.'.length));
-}
-
-/** Which of two assumed values a status has. */
-type Variant = 0 | 1;
-
-/**
- * A status with an assumed value for each field that a kind declares. Children that are the same with both, and without,
- * do not follow from the status.
- *
- * @returns undefined when the kind takes fields that it does not declare
- */
-export function assumedStatus(
-  { schema, conditionTypes }: AnyKind,
-  variant: Variant,
-): Readonly<Record<string, unknown>> | undefined {
-  if (JSON.stringify(schema.status).includes('"x-kubernetes-preserve-unknown-fields":true')) return undefined;
-  const status = conditionTypes.map(({ type }) => ({
-    ...{ type, status: variant === 0 ? 'True' : 'False', reason: 'Assumed', message: `Assumed ${String(variant)}.` },
-    lastTransitionTime: `200${String(variant)}-01-01T00:00:00Z`,
-  }));
-  const fields = assumedValue(schema.status, variant) as Readonly<Record<string, unknown>>;
-  return { ...fields, ...(status.length > 0 && { conditions: status }) };
-}
-
-function assumedValue(schema: StructuralSchema, variant: Variant): unknown {
-  const { type, enum: values, properties, items, additionalProperties, minimum = 0 } = schema;
-  if (Array.isArray(values)) return values[variant % values.length] as unknown;
-  switch (type) {
-    case 'string':
-      return variant === 0 ? 'assumed-a' : 'assumed-b';
-    case 'integer':
-    case 'number':
-      return Number(minimum) + variant + 1;
-    case 'boolean':
-      return variant === 0;
-    case 'array':
-      return Array.from({ length: variant + 1 }, () => assumedValue((items ?? {}) as StructuralSchema, variant));
-    case 'object': {
-      const named = Object.entries((properties ?? {}) as Readonly<Record<string, StructuralSchema>>);
-      const others = additionalProperties === undefined ? [] : [['assumed', additionalProperties as StructuralSchema]];
-      return Object.fromEntries(
-        [...named, ...(others as typeof named)].map(([name, field]) => [name, assumedValue(field, variant)]),
-      );
-    }
-    default:
-      return variant + 1;
-  }
 }
 
 function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {
@@ -113,7 +59,8 @@ function withListener<O extends KubeObject>(self: O, onRead: StatusReadListener)
 
 function watchFields(status: object, onRead: StatusReadListener): object {
   const read = (field: string | symbol): void => {
-    if (typeof field === 'string' && !(field in Object.prototype)) onRead(`status.${field}`);
+    // `toJSON` is looked for by JSON.stringify, which then lists the fields.
+    if (typeof field === 'string' && !(field in Object.prototype) && field !== 'toJSON') onRead(`status.${field}`);
   };
   return new Proxy(status, {
     get(target, field, receiver) {

@@ -6,8 +6,10 @@ import {
   type EffectRun,
 } from '../../constructs/kind/effects';
 import type { AnyKind, KindObject } from '../../constructs/kind/kind';
+import { withoutRecord } from '../../constructs/kind/render';
 import { describeObject } from '../../constructs/kind/validate';
 import { callKindFunction, KindFunctionError } from '../../constructs/kube/function-error';
+import type { KubeObject } from '../../constructs/kube/kube-object';
 import { runWithTimeLimit } from '../process/time-limit';
 import { FUNCTION_LIMIT_MS } from '../reconcile/function-limits';
 import type { EffectInputReader } from './effect-input-reader';
@@ -46,34 +48,31 @@ export class EffectInputs {
    * KindFunctionError; ApiError, TransportError
    */
   async build(self: KindObject<AnyKind>, memory: CachedEffectState, effect: AnyEffect): Promise<BuiltRun> {
-    const { generation } = self.metadata;
-    const known = memory.inputs?.generation === generation ? memory.inputs?.hashes : undefined;
-    const hashes = known ?? new Map<string, string>();
-    memory.inputs = { generation, hashes };
+    const hashes = hashesOf(self, memory);
     hashes.delete(effect.name);
+    const built = await this.buildAnew(self, effect);
+    hashes.set(effect.name, built.input);
+    return built;
+  }
+
+  /** {@link build}, without remembering anything. */
+  async buildAnew(self: KindObject<AnyKind>, effect: AnyEffect): Promise<BuiltRun> {
     // A removal must not depend on objects that may be deleted by now: the state has what it needs.
     const optional = effect.phase === 'remove';
     const files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);
     const reader = await this.reads.reader(this.kind.reads, self as never, files, { optional });
     const run = this.call(self, `${effect.name}.input`, () => buildEffectRun(effect, self, reader));
-    const input = inputHash(run);
-    hashes.set(effect.name, input);
-    return { run, input, seen: reader.contentHash, files };
+    return { run, input: inputHash(run), seen: reader.contentHash, files };
   }
 
   /**
-   * The hash of an effect's input as it was last built for the generation, so that nothing is read again while a run is
-   * in progress; undefined while something that it reads is missing.
+   * The hash of an effect's input as it was last built for the object as it is, so that nothing is read again while a
+   * run is in progress; undefined while something that it reads is missing.
    *
    * @throws as `build` does for other reasons
    */
-  async cachedHash(
-    self: KindObject<AnyKind>,
-    memory: CachedEffectState,
-    effect: AnyEffect,
-  ): Promise<string | undefined> {
-    const { inputs } = memory;
-    const known = inputs?.generation === self.metadata.generation ? inputs?.hashes.get(effect.name) : undefined;
+  async lastHash(self: KindObject<AnyKind>, memory: CachedEffectState, effect: AnyEffect): Promise<string | undefined> {
+    const known = hashesOf(self, memory).get(effect.name);
     if (known !== undefined) return known;
     try {
       return (await this.build(self, memory, effect)).input;
@@ -89,6 +88,15 @@ export class EffectInputs {
     const limited = (): T => runWithTimeLimit(call, FUNCTION_LIMIT_MS);
     return callKindFunction(describeObject(self), `${this.kind.kind}.effects.${name}`, limited);
   }
+}
+
+/** The hashes that were built for an object as it is. */
+function hashesOf(self: KindObject<AnyKind>, memory: CachedEffectState): Map<string, string> {
+  const { generation, labels, annotations } = withoutRecord(self as KubeObject).metadata;
+  const builtFor = JSON.stringify([generation, labels, annotations]);
+  const known = memory.inputs?.builtFor === builtFor ? memory.inputs : { builtFor, hashes: new Map<string, string>() };
+  memory.inputs = known;
+  return known.hashes;
 }
 
 /** The PlanError that was thrown, also by a function of the kind: something that an effect reads is missing. */

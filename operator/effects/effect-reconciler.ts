@@ -12,7 +12,7 @@ import type { Clock } from '../process/clock';
 import type { CleanupFailure, EffectReports, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
 import { planErrorOf, EffectInputs, type AnyEffect, type BuiltRun } from './effect-inputs';
-import { completeReports, findReports, reportedStatus, withReportedStatus } from './effect-reports';
+import { lastReports, presentReports, withLastReports } from './effect-reports';
 import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
 import { attemptScope, decideEffect } from './effect-state';
 import type { AttemptBackoff, EffectRecord, EffectStore } from './effect-state';
@@ -66,8 +66,6 @@ export class EffectReconciler implements Effects {
   private readonly cleanupBackoff: CleanupBackoff;
   private readonly states: EffectStateCache;
   private readonly inputs: EffectInputs;
-  /** The UIDs of objects whose status was lost, or never written, and that were not observed since. */
-  private readonly lostStatuses = new Set<string>();
 
   constructor(private readonly options: EffectReconcilerOptions) {
     this.cleanupBackoff = new CleanupBackoff(options);
@@ -142,13 +140,12 @@ export class EffectReconciler implements Effects {
   forget(object: KubeObject): void {
     this.options.runs.cancelWaiting(uidOf(object));
     this.states.forget(object);
-    this.lostStatuses.delete(uidOf(object));
     this.cleanupBackoff.forget(uidOf(object));
   }
 
   async reconcile(object: KubeObject, found: KindObject<AnyKind>, phase: EffectPhase): Promise<EffectsResult> {
     const memory = await this.states.of(object);
-    const self = withReportedStatus(this.options.kind, found, memory);
+    const self = withLastReports(this.options.kind, found, memory);
     const effects = this.inputs.select(self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
@@ -183,31 +180,17 @@ export class EffectReconciler implements Effects {
       }
       if (step.requeueAfterMs !== undefined) requeueAfterMs = Math.min(requeueAfterMs ?? Infinity, step.requeueAfterMs);
     }
-    const conditions = ownConditions(effects, memory.state.records);
-    const known = { kind: this.options.kind, memory, isStatusLost: this.lostStatuses.has(uidOf(object)) };
     return settle({
       status: this.statusOf(memory, effects),
-      conditions,
-      ...(phase === 'apply' && { reports: completeReports(known, effects, conditions) }),
+      conditions: ownConditions(effects, memory.state.records),
       ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
     });
   }
 
-  async reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports> {
+  async reports(object: KubeObject, self: KindObject<AnyKind>, observed: StatusFields): Promise<EffectReports> {
     const { kind, runs } = this.options;
     const memory = await this.states.of(object);
-    const uid = uidOf(object);
-    const isStatusLost = this.lostStatuses.has(uid);
-    return findReports({ kind, inputs: this.inputs, memory, run: runs.of(uid), isStatusLost }, self);
-  }
-
-  noticeStatus(object: KubeObject): void {
-    const { observedGeneration } = (object.status ?? {}) as CommonStatus;
-    if (observedGeneration === undefined) this.lostStatuses.add(uidOf(object));
-  }
-
-  recordStatus(object: KubeObject): void {
-    this.lostStatuses.delete(uidOf(object));
+    return presentReports({ kind, inputs: this.inputs, memory, run: runs.of(uidOf(object)), observed }, self);
   }
 
   /**
@@ -328,7 +311,7 @@ export class EffectReconciler implements Effects {
   }
 
   private statusOf(memory: CachedEffectState, effects: readonly AnyEffect[]): StatusFields {
-    return reportedStatus(this.options.kind, memory, effects);
+    return lastReports(this.options.kind, memory, effects);
   }
 
   private incomplete(

@@ -9,7 +9,7 @@ import type { Clock } from '../process/clock';
 import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
-import { hasSucceeded, type EffectRecord, type EffectState } from './effect-state';
+import { nextRecord, type EffectRecord, type EffectState } from './effect-state';
 import { missingRule, withStop } from './forbidden';
 import {
   PlanError,
@@ -182,11 +182,13 @@ interface RunEffectOptions {
 export async function runEffect(given: RunEffectOptions): Promise<void> {
   const { object, run, record } = given;
   let reported: StatusFields = {};
-  const report: RunEffectOptions['report'] = (progress) => {
-    reported = { ...reported, ...progress.status };
-    given.report(progress);
+  const options: RunEffectOptions = {
+    ...given,
+    report: (progress) => {
+      reported = { ...reported, ...progress.status };
+      given.report(progress);
+    },
   };
-  const options = { ...given, report };
   try {
     await saveRecord(options, { state: 'running' });
   } catch (error) {
@@ -310,15 +312,7 @@ function saveRecord(
   // An orderly interruption uses up no attempt.
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
-  const before = records[run.name];
-  const kept = before?.input === begun.input ? before : undefined;
-  const status = { ...kept?.status, ...how.status };
-  const record: EffectRecord = {
-    ...{ ...begun, attempts, atMs: clock.wallMs() },
-    ...(how.state !== 'succeeded' && kept !== undefined && hasSucceeded(kept) && { succeededBefore: true }),
-    ...how,
-    ...(Object.keys(status).length > 0 && { status }),
-  };
+  const record = nextRecord(records[run.name], { ...begun, attempts, atMs: clock.wallMs(), ...how });
   const others = Object.entries(records).filter(([name]) => !superseded.includes(name));
   return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
 }

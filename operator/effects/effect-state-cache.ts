@@ -12,8 +12,8 @@ export interface CachedEffectState {
   status: StatusFields;
   /** Whether the state has changes that could not be stored yet. */
   isDirty: boolean;
-  /** The hashes of the effects' inputs when they were last built, by effect; of one generation. */
-  inputs?: { readonly generation: number | undefined; readonly hashes: Map<string, string> };
+  /** The hashes of the effects' inputs, by effect, and what of the object they were built for. */
+  inputs?: { readonly builtFor: string; readonly hashes: Map<string, string> };
   /** The message of the last problem that an event reported. */
   lastEventMessage?: string;
   /** Why the state must not be stored any more. */

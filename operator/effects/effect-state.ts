@@ -39,11 +39,37 @@ export interface EffectRecord {
   readonly status?: StatusFields;
   /** An earlier run for this input has succeeded. */
   readonly succeededBefore?: true;
+  /** The status fields that runs have reported for any input, up to the last one that succeeded. @default none has */
+  readonly fields?: readonly string[];
 }
 
 /** Whether a run has succeeded for the input of the last run. */
 export function hasSucceeded({ state, succeededBefore }: EffectRecord): boolean {
   return state === 'succeeded' || succeededBefore === true;
+}
+
+/** The record of a run that begins or ends. @param before - the effect's record so far */
+export function nextRecord(
+  before: EffectRecord | undefined,
+  now: Pick<EffectRecord, 'input' | 'countedFor' | 'attempts' | 'state' | 'atMs'> & Partial<EffectRecord>,
+): EffectRecord {
+  const same = before?.input === now.input ? before : undefined;
+  const status = { ...same?.status, ...now.status };
+  const isSuccess = now.state === 'succeeded';
+  const earlier = reportedFieldNames(before);
+  const fields = isSuccess ? [...new Set([...(earlier ?? []), ...Object.keys(status)])].sort() : earlier;
+  return {
+    ...now,
+    ...(!isSuccess && same !== undefined && hasSucceeded(same) && { succeededBefore: true }),
+    ...(Object.keys(status).length > 0 && { status }),
+    ...(fields !== undefined && { fields }),
+  };
+}
+
+/** The status fields that an effect reports; undefined when no run has ever succeeded, so that it is not known. */
+export function reportedFieldNames(record: EffectRecord | undefined): readonly string[] | undefined {
+  if (record === undefined) return undefined;
+  return record.fields ?? (hasSucceeded(record) ? Object.keys(record.status ?? {}) : undefined);
 }
 
 export const EMPTY_STATE: EffectState = { records: {}, values: {} };

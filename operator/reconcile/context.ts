@@ -95,15 +95,14 @@ export interface Effects {
   /**
    * What the effects of the phase `apply` have reported for the object as it is.
    *
+   * @param observed - what `observe` says of the children that exist
    * @throws ApiError, TransportError when something that an effect reads cannot be read
    */
-  reports(object: KubeObject, self: KindObject<AnyKind>): Promise<EffectReports>;
-
-  /** Called with each object that is reconciled: its status may have been lost. */
-  noticeStatus(object: KubeObject): void;
-
-  /** Called when all of an object's status was written, with what was observed. */
-  recordStatus(object: KubeObject): void;
+  reports(
+    object: KubeObject,
+    self: KindObject<AnyKind>,
+    observed: Readonly<Record<string, unknown>>,
+  ): Promise<EffectReports>;
 
   /**
    * Whether any effect was ever started for an object: then there may be something to undo.
@@ -165,11 +164,9 @@ export interface EffectsResult {
   readonly conditions: readonly OwnCondition[];
   /** Reconcile again after this long, in milliseconds. */
   readonly requeueAfterMs?: number;
-  /** The reports, if all effects have succeeded for the object as it is. */
-  readonly reports?: EffectReports;
   /**
    * Nothing has run in this process yet, and the object's status says that all effects had succeeded for this
-   * generation: what it says stays until a run has ended.
+   * generation: it counts as their reports until a run has ended.
    */
   readonly isFromStatus?: true;
 }
@@ -180,13 +177,17 @@ export interface EffectReports {
   readonly status: Readonly<Record<string, unknown>>;
   /** The conditions of those that have succeeded for it. */
   readonly conditions: readonly OwnCondition[];
-  /**
-   * The first effect of which no run has succeeded for its present input; or, if the status was lost, one that may
-   * concern the object.
-   */
-  readonly pending?: string;
-  /** The object's status was lost, or never written, and its children were not observed since. */
-  readonly isStatusLost: boolean;
+  /** The effects of which no run has succeeded for their present input. */
+  readonly pending: readonly PendingEffect[];
+  /** Whether any effect has ever succeeded for the object. */
+  readonly hasSucceeded: boolean;
+}
+
+/** An effect that has not succeeded for an object as it is. */
+export interface PendingEffect {
+  readonly name: string;
+  /** The status fields that it reports; undefined when it has never succeeded, so that they are not known. */
+  readonly fields: readonly string[] | undefined;
 }
 
 /**

@@ -37,7 +37,7 @@ export class FunctionCalls {
     private readonly limits: FunctionLimits,
     /** For errors: `HelloApp default/web`. */
     readonly name: string,
-    /** A digest of what the functions are given: of the object's generation, labels and annotations. */
+    /** A digest of what the functions are given: of the object's generation, labels and annotations, and with effects, its status. */
     readonly input: string,
   ) {}
 
@@ -58,12 +58,12 @@ export class FunctionCalls {
   /**
    * Compares two renderings, unless that was done for the same before.
    *
+   * @param part - what is compared
    * @param compare - renders again what has returned once, and so needs no limit
    * @param given - what is rendered besides the input. @default nothing
    * @throws ImpureError when they differ: nothing is called any more then
    */
-  compareOnce(compare: () => void, given = ''): void {
-    const part = given === '' ? 'comparison' : 'comparison of reported';
+  compareOnce(part: string, compare: () => void, given = ''): void {
     if (this.hasEnded(part, given)) return;
     try {
       compare();

@@ -1,39 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommonStatus } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
-import { assumedStatus, hasStatusField } from '../../constructs/kind/status-access';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey } from '../../constructs/kube/resource-type';
 import { claimOf } from '../apply/ownership';
 import { childKey, refOf } from '../client/api-client';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import { hasCompletedOthers } from './completed-children';
-import type { EffectReports, EffectsResult, ReconcileContext } from './context';
-import { controlledChildren } from './prune';
-import type { Rendered, StatusReads } from './render-object';
+import type { EffectReports, EffectsResult, PendingEffect, ReconcileContext } from './context';
+import { existingChildren, type KnownStatus } from './observe-children';
+import { controlledChildren, type LiveChild } from './prune';
+import type { Rendered } from './render-object';
+
+type Status = Readonly<Record<string, unknown>>;
 
 /**
- * Children are rendered from status fields that the effects have not reported for the object as it is: its spec has
- * changed, or the status was lost, and no run has ended since. Until then, those that follow from the status are held:
- * what exists is neither changed nor deleted. All others are applied.
+ * What is done while children are rendered from a status field that is not reported for the object as it is: its spec
+ * has changed, or the reports were lost, and no run has ended since. The children that `children` adds after it has read
+ * such a field are held: what exists of them is neither changed nor deleted.
  */
 export interface HeldChildren {
   /** The children that are written all the same. */
   readonly applicable: readonly RenderedChild[];
-  /** Those among them that are created only: a new object has no status either. */
+  /** Those among them that are only created: a new object has no report either. */
   readonly onlyCreated: ReadonlySet<RenderedChild>;
   /** Why the object is not ready; undefined when its status already says that it is, for this generation. */
   readonly readiness: Readiness | undefined;
-  /** Reconcile again this soon after the status was written, in milliseconds. */
-  readonly requeueOnceWrittenMs?: number;
 }
-
-/** How soon an object is reconciled again whose status was lost, in milliseconds. */
-const AFTER_LOST_STATUS_MS = 1_000;
-
-/** What is said of held children at the end of a message. */
-const HELD =
-  /\s*Until the (?:effect "[^"]*" has succeeded for this spec|status is written again), the children that are .*$/;
 
 /** What is rendered from the reports of an object's effects. */
 export interface ReportedRendering {
@@ -42,160 +35,181 @@ export interface ReportedRendering {
 }
 
 /**
- * Renders the children of an object from what its effects have reported. Before all of them have succeeded for the
- * object as it is, nothing is rendered from its own status: it may be of another spec.
+ * Renders the children of an object from what its effects have reported and `observe` says. While an effect is pending,
+ * nothing is rendered from the status that the object has: it may be of another spec.
  *
- * @param first - what was rendered from the object's own status
  * @throws ApiError, TransportError when something that an effect reads cannot be read; as `ObjectRenderer.render` does
  */
 export async function renderFromReports(
   context: ReconcileContext,
   object: KubeObject,
-  first: Rendered,
+  { first, observed }: KnownStatus,
   found: EffectsResult,
 ): Promise<ReportedRendering> {
   const self = { ...first.self, status: { ...first.self.status, ...found.status } };
-  const reports = first.statusReads.size === 0 ? undefined : await reportsOf(context, object, first, found);
-  if (reports === undefined) return { rendered: { ...first, self } };
-  const isWhole = reports.pending === undefined || found.isFromStatus === true;
-  const known = isWhole
-    ? { ...self.status, ...reports.status, ...currentConditions(object, found) }
-    : { ...reports.status, ...(reports.conditions.length > 0 && { conditions: reports.conditions }) };
-  const status = Object.keys(known).length === 0 ? undefined : known;
-  const again = context.renderer.renderReported(first, status);
-  const rendered = { ...first, ...again, self };
-  // Which conditions are read is not known.
-  const missing = unreported(again.statusReads, isWhole ? known : reports.status, first.statusReads);
-  if (missing === undefined || (reports.pending === undefined && !reports.isStatusLost)) return { rendered };
-  return { rendered, held: holdChildren(context, object, { rendered, known, missing, reports, found }) };
+  const reports = first.statusReads.size > 0 && (await context.effects?.reports(object, first.self, observed));
+  if (!reports) return { rendered: { ...first, self } };
+  const { pending } = reports;
+  const canUseStatus = pending.length === 0 || found.isFromStatus === true;
+  const conditions = canUseStatus ? currentConditions(object, found.conditions) : reports.conditions;
+  const status: Status = {
+    ...(canUseStatus && self.status),
+    ...{ ...observed, ...reports.status },
+    ...(conditions.length > 0 && { conditions }),
+  };
+  const second = context.renderer.renderReported(first, Object.keys(status).length === 0 ? undefined : status);
+  const rendered = { ...first, ...second, self };
+  const isMissing = (path: string): boolean => isUnreported(path, pending, canUseStatus ? self.status : {}, status);
+  if (![...second.statusReads].some(isMissing)) return { rendered };
+  return { rendered, held: holdChildren(context, object, { rendered, reports, found, isMissing }) };
 }
 
 /** The conditions in an object's status, with those of its effects as they are now. */
-function currentConditions(
-  { status }: KubeObject,
-  { conditions }: EffectsResult,
-): { readonly conditions?: readonly object[] } {
+function currentConditions({ status }: KubeObject, conditions: readonly OwnCondition[]): readonly OwnCondition[] {
   const { conditions: live = [] } = (status ?? {}) as CommonStatus;
   const others = live.filter(({ type }) => conditions.every((own) => own.type !== type));
-  const own = conditions.map((now) => live.find((before) => isSameCondition(before, now)) ?? now);
-  return others.length + own.length === 0 ? {} : { conditions: [...others, ...own] };
+  return [...others, ...conditions.map((now) => live.find((before) => isSameCondition(before, now)) ?? now)];
 }
 
 function isSameCondition(a: OwnCondition, b: OwnCondition): boolean {
   return a.type === b.type && a.status === b.status && a.reason === b.reason && a.message === b.message;
 }
 
-async function reportsOf(
-  { effects }: ReconcileContext,
-  object: KubeObject,
-  { self }: Rendered,
-  found: EffectsResult,
-): Promise<EffectReports | undefined> {
-  return found.reports ?? effects?.reports(object, self);
-}
-
 /**
- * What was read of a status that it does not have, for a message; undefined when it has all.
+ * Whether what was read of the status is still to be reported.
  *
- * @param further - what was read of another status, which may have told more
+ * @param path - see `StatusReadListener`
+ * @param own - what may be used of the object's own status
  */
-function unreported(reads: StatusReads, status: object, further: StatusReads): string | undefined {
-  const known = Object.keys(status).length === 0 ? undefined : status;
-  const isMissing = (path: string): boolean => !hasStatusField(known, path);
-  if (![...reads].some(isMissing)) return undefined;
-  const fields = [...new Set([...reads, ...further])].filter((path) => path !== 'status' && path !== 'status.*');
-  return fields.filter(isMissing).join(' and ') || 'the status';
+function isUnreported(path: string, pending: readonly PendingEffect[], own: Status, status: Status): boolean {
+  if (pending.length === 0) return false;
+  if (path === 'status') return Object.keys(status).length === 0;
+  const field = path.slice('status.'.length);
+  // Which of the conditions are read cannot be seen: all of them have to be known.
+  const isKnown = field === 'conditions' ? Object.hasOwn(own, field) : Object.hasOwn(status, field);
+  return !isKnown && pending.some(({ fields }) => fields === undefined || field === '*' || fields.includes(field));
 }
 
-/** What is known of children to hold. */
-interface Unreported {
+/** What {@link holdChildren} is given. */
+interface HoldOptions {
   readonly rendered: Rendered;
-  /** The status that they were rendered from. */
-  readonly known: Readonly<Record<string, unknown>>;
-  /** What was read and is not in it. */
-  readonly missing: string;
   readonly reports: EffectReports;
   readonly found: EffectsResult;
+  readonly isMissing: (path: string) => boolean;
 }
 
 function holdChildren(
   context: ReconcileContext,
   object: KubeObject,
-  { rendered, known, missing, reports, found }: Unreported,
+  { rendered, reports, found, isMissing }: HoldOptions,
 ): HeldChildren {
-  const independent = new Set(independentChildren(context, rendered, known));
-  const others = rendered.children.filter((child) => !independent.has(child));
-  const names = new Set([...independent].map(({ type, manifest }) => childKey(type, manifest)));
-  const held = existingChildren(context, object).filter(({ type, manifest }) => !names.has(childKey(type, manifest)));
-  // A new object has none that follow from its status.
-  const isNew = held.length === 0 && !hasCompletedOthers(object, [...independent]);
+  const { children, read = 'status' } = context.renderer.renderBeforeStatus(rendered);
+  const independent = independentChildren(context, object, rendered, children);
+  const names = new Set([...independent].map(keyOf));
+  const held = existingChildren(context, object).filter((live) => !names.has(keyOfLive(live)));
+  const writes = { ...unheldChildren(context, object, { rendered, reports, independent, held }) };
+  const isReady = found.isFromStatus === true && isObserved(object);
+  if (isReady || held.length === 0) return { ...writes, readiness: found.readiness };
+  const fields = [...rendered.statusReads, read].filter((path) => path !== 'status' && path !== 'status.*');
+  const from = [...new Set(fields)].filter(isMissing).join(' and ') || 'the status';
+  return { ...writes, readiness: heldReadiness(found.readiness, reports.pending[0]?.name ?? '', from) };
+}
+
+/** Whether the status of an object was not lost. */
+function isObserved({ status }: KubeObject): boolean {
+  return ((status ?? {}) as CommonStatus).observedGeneration !== undefined;
+}
+
+const HELD =
+  / Until the effect "[^"]*" has succeeded for this spec, the children that follow from [^:]* are held: neither changed nor deleted\.$/;
+
+/** @param found - why the effects are not done; undefined where the status says that they are */
+function heldReadiness(found: Readiness | undefined, effect: string, from: string): Readiness {
+  const { message, ...rest } = found ?? ({ state: 'progressing', reason: 'Held', message: '' } as const);
+  // After a restart the message may be that of the process before.
+  const cause = message.replace(HELD, '');
+  const why = `Until the effect "${effect}" has succeeded for this spec, the children that follow from ${from} are held: neither changed nor deleted.`;
+  return { ...rest, message: `${cause} ${why}`.trimStart() };
+}
+
+/** Which children are written while others are held. */
+function unheldChildren(
+  context: ReconcileContext,
+  object: KubeObject,
+  given: Pick<HoldOptions, 'rendered' | 'reports'> & {
+    readonly independent: ReadonlySet<RenderedChild>;
+    readonly held: readonly LiveChild[];
+  },
+): Pick<HeldChildren, 'applicable' | 'onlyCreated'> {
+  const { rendered, reports, independent, held } = given;
+  const { children } = rendered;
   const live = ({ type, manifest }: RenderedChild): KubeObject | undefined =>
     context.children(type).get(refOf(manifest))?.object;
+  // Without a report a new object has the children that are rendered now, and no others.
+  const names = new Set(children.map(keyOf));
+  const isNew =
+    held.length === 0 || (!reports.hasSucceeded && held.every((existing) => names.has(keyOfLive(existing))));
+  const canCreate = isNew && !hasCompletedOthers(object, [...independent]);
+  const onlyCreated = new Set(
+    children.filter((child) => canCreate && !independent.has(child) && live(child) === undefined),
+  );
+  // What another owner has is reported, and not changed.
   const isTaken = (child: RenderedChild): boolean => {
     const other = live(child);
     return other !== undefined && claimOf(other, object) !== 'ours';
   };
-  const onlyCreated = new Set(others.filter((child) => isNew && live(child) === undefined));
-  const applicable = rendered.children.filter(
-    (child) => independent.has(child) || onlyCreated.has(child) || isTaken(child),
-  );
-  const { readiness } = found;
-  // Nothing else enqueues it.
-  const again = reports.isStatusLost && readiness === undefined && { requeueOnceWrittenMs: AFTER_LOST_STATUS_MS };
-  const isReady = found.isFromStatus === true && !reports.isStatusLost;
-  if (isReady || held.length === 0) return { applicable, onlyCreated, readiness, ...again };
-  const until =
-    reports.pending === undefined
-      ? 'status is written again'
-      : `effect "${reports.pending}" has succeeded for this spec`;
-  const why = `Until the ${until}, the children that are rendered from ${missing} are held: neither changed nor deleted.`;
-  const { message, ...rest } = readiness ?? ({ state: 'progressing', reason: 'Held', message: '' } as const);
-  // After a restart the message may be that of the process before.
-  const cause = message.replace(HELD, '');
-  return { applicable, onlyCreated, readiness: { ...rest, message: `${cause} ${why}`.trimStart() }, ...again };
+  const applicable = children.filter((child) => independent.has(child) || onlyCreated.has(child) || isTaken(child));
+  return { applicable, onlyCreated };
 }
 
 /**
- * The children that do not follow from what is not known of the status: they are the same whatever it is. None that
- * makes another writer act on a seeded field is among them, since the field may not be handed over yet.
+ * The children that do not follow from the status: `children` adds them before it reads a field, and does not change
+ * them later. While an autoscaler exists, the child whose field it writes is not among them: the field stays with it.
+ *
+ * @param before - what is added before a field is read
  */
 function independentChildren(
-  { kind, renderer }: ReconcileContext,
-  rendered: Rendered,
-  known: Readonly<Record<string, unknown>>,
-): readonly RenderedChild[] {
-  const variants = ([0, 1] as const).map((variant) => {
-    const assumed = assumedStatus(kind, variant);
-    const children = assumed && renderer.renderAssumed(rendered, variant, { ...assumed, ...known });
-    return children && new Map(children.map((child) => [childKey(child.type, child.manifest), contentOf(child)]));
-  });
-  const writers = new Set(kind.seeds.map(({ writer }) => typeKey(writer)));
-  return rendered.children.filter((child) => {
-    const key = childKey(child.type, child.manifest);
-    const content = contentOf(child);
-    return (
-      !writers.has(typeKey(child.type)) && variants.every((children) => isDeepStrictEqual(children?.get(key), content))
+  context: ReconcileContext,
+  object: KubeObject,
+  { children }: Rendered,
+  before: readonly RenderedChild[],
+): ReadonlySet<RenderedChild> {
+  const { seeds } = context.kind;
+  const contents = new Map(before.map((child) => [keyOf(child), contentOf(child)]));
+  const writers = controlledChildren(
+    context,
+    object,
+    seeds.map(({ writer }) => writer),
+  );
+  const isWritten = ({ type, seeds: active }: RenderedChild): boolean =>
+    seeds.some(
+      ({ of, writer }) =>
+        typeKey(of) === typeKey(type) &&
+        active.length === 0 &&
+        writers.some((live) => typeKey(live.type) === typeKey(writer)),
     );
-  });
+  return new Set(
+    children.filter((child) => isDeepStrictEqual(contents.get(keyOf(child)), contentOf(child)) && !isWritten(child)),
+  );
 }
 
 function contentOf({ manifest, seeds }: RenderedChild): object {
   return { manifest, seeds: seeds.map(({ path }) => path) };
 }
 
-/** The children that an object has, rendered now or not, and those that it renders now. */
-export function heldAndRendered(
+function keyOf({ type, manifest }: RenderedChild): string {
+  return childKey(type, manifest);
+}
+
+function keyOfLive({ type, live }: LiveChild): string {
+  return childKey(type, live);
+}
+
+/** The names of the children that an object has, and of those that are written while others are held. */
+export function heldAndWritten(
   context: ReconcileContext,
   object: KubeObject,
   { applicable }: HeldChildren,
-): readonly RenderedChild[] {
-  const existing = existingChildren(context, object);
-  const names = new Set(existing.map(({ type, manifest }) => childKey(type, manifest)));
-  return [...existing, ...applicable.filter(({ type, manifest }) => !names.has(childKey(type, manifest)))];
-}
-
-function existingChildren(context: ReconcileContext, object: KubeObject): readonly RenderedChild[] {
-  return controlledChildren(context, object, context.kind.owns).map(({ type, live }) => ({
-    ...{ type, manifest: live, seeds: [] },
-  }));
+): readonly string[] {
+  return [...existingChildren(context, object).map(keyOfLive), ...applicable.map(keyOf)];
 }

@@ -1,20 +1,18 @@
-import { policyOf } from '../../constructs/kind/child-policy';
 import { ImpureError } from '../../constructs/kind/purity';
-import { renderSharedOnce, type RenderedChild } from '../../constructs/kind/render';
 import type { Reason } from '../../constructs/kind/kind';
 import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
 import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import { callKindFunction, KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { claimOf, isPaused } from '../apply/ownership';
-import { childKey, refOf, type ObjectRef } from '../client/api-client';
-import { childState, type ChildState } from '../status/child-status';
+import { isPaused } from '../apply/ownership';
+import { childKey, type ObjectRef } from '../client/api-client';
 import type { OwnCondition, Readiness } from '../status/conditions';
 import { applyChildren, type ApplyResult } from './apply-children';
-import type { ReconcileResult, ReconcileContext } from './context';
+import type { EffectsResult, ReconcileContext, ReconcileResult } from './context';
 import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
-import { heldAndRendered, renderFromReports, type HeldChildren, type ReportedRendering } from './held-children';
+import { heldAndWritten, renderFromReports, type HeldChildren, type ReportedRendering } from './held-children';
+import { observeChildren, observeExisting } from './observe-children';
 import {
   ReconcileError,
   classify,
@@ -25,7 +23,7 @@ import {
   type ChildProblems,
 } from './problems';
 import { prune, releaseSeededFields } from './prune';
-import { observedChildren, type Rendered } from './render-object';
+import type { Rendered } from './render-object';
 import { sharedId } from './shared-keys';
 import { ownStatus, writeStatus } from './write-status';
 
@@ -44,7 +42,6 @@ export async function reconcileObject(context: ReconcileContext, ref: ObjectRef)
   const object = context.objects.get(ref)?.object;
   if (object === undefined) return { action: 'wait' };
   if (object.metadata.deletionTimestamp !== undefined) return finalize(context, object);
-  context.effects?.noticeStatus(object);
   if (isPaused(object)) {
     // A Job may be deleted while its owner is paused, and must not run again afterwards.
     const recorded = await recordCompletions(context, object);
@@ -73,10 +70,14 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const ensured = await ensureFinalizer(context, found);
   if ('held' in ensured)
     return reportStatus(context, found, missingFinalizerFindings(context, found, first, ensured.held));
-  const effects = await context.effects?.reconcile(ensured.object, first.self, 'apply');
-  let rendering: ReportedRendering;
+  let effects: EffectsResult | undefined;
+  let rendering: ReportedRendering = { rendered: first };
   try {
-    rendering = effects ? await renderFromReports(context, ensured.object, first, effects) : { rendered: first };
+    if (context.effects !== undefined) {
+      const known = observeExisting(context, ensured.object, first);
+      effects = await context.effects.reconcile(ensured.object, known.first.self, 'apply');
+      rendering = await renderFromReports(context, ensured.object, known, effects);
+    }
   } catch (error) {
     const failed = await reportError(context, ensured.object, error);
     return { ...failed, requeueAfterMs: earliest(failed.requeueAfterMs, effects?.requeueAfterMs) };
@@ -87,7 +88,7 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const { applied, open } = held
     ? await applyUnheld(context, object, rendered, held, missing)
     : await applyAndPrune(context, object, rendered, missing);
-  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object, held);
+  const { worst, observed, requeueAfterMs: seenAfterMs } = observeChildren(context, rendered, object, held?.applicable);
   const failures = states.flatMap((state) => (state?.state === 'failed' ? [state.readiness] : []));
   const effectReadiness = held ? held.readiness : effects?.readiness;
   const problemsFound = [applied.readiness, applied.contests.readiness, open.readiness, effectReadiness];
@@ -98,8 +99,7 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
   const times = [applied, applied.contests, open, effects].map((one) => one?.requeueAfterMs);
   const next = await reportStatus(context, object, {
-    ...{ readiness, ...status, retry: applied.retry, isComplete: true },
-    ...{ requeueAfterMs: earliest(...times, seenAfterMs), requeueOnceWrittenMs: held?.requeueOnceWrittenMs },
+    ...{ readiness, ...status, retry: applied.retry, requeueAfterMs: earliest(...times, seenAfterMs) },
   });
   return { ...next, awaited: applied.awaited };
 }
@@ -144,9 +144,7 @@ async function applyUnheld(
   missing: readonly string[],
 ): Promise<ChildWrites> {
   const { uid = '' } = object.metadata;
-  context.driftBackoff.setDesiredChildren(uid, () =>
-    heldAndRendered(context, object, held).map(({ type, manifest }) => childKey(type, manifest)),
-  );
+  context.driftBackoff.setDesiredChildren(uid, () => heldAndWritten(context, object, held));
   const wanted = held.applicable.filter((child) => !isKeptGone(context, object, child));
   const { onlyCreated } = held;
   const applied = await applyChildren(context, object, wanted, { missing, input, onlyCreated });
@@ -163,7 +161,8 @@ function missingFinalizerFindings(
   rendered: Rendered,
   held: BackedOff,
 ): StatusFindings {
-  const observed = { ...ownStatus(context.kind, object), ...observeChildren(context, rendered, object).observed };
+  const seen = observeChildren(context, rendered, object, rendered.children);
+  const observed = { ...ownStatus(context.kind, object), ...seen.observed };
   const readiness: Readiness = { state: 'failing', ...held.reason };
   return { readiness, observed, retry: false, requeueAfterMs: held.requeueAfterMs };
 }
@@ -184,86 +183,6 @@ function defaultReadiness({ kind }: ReconcileContext, { self, calls }: Rendered)
   return { state: 'ready', reason, message };
 }
 
-/** What was observed of an object's children. */
-interface ChildrenObservation {
-  /** Why the object is not ready yet; undefined when every child is current. */
-  readonly worst: Readiness | undefined;
-  /** The kind's own status fields. */
-  readonly observed: Readonly<Record<string, unknown>>;
-  /** When to observe again, in milliseconds, if a child's state changes by time alone. */
-  readonly requeueAfterMs?: number;
-}
-
-/**
- * Reads the children of an object from the cache and lets the kind observe them. Foreign objects under a
- * child's name are left out.
- *
- * @param held - if children are held, those that exist are observed whether they are rendered or not
- */
-function observeChildren(
-  context: ReconcileContext,
-  rendered: Rendered,
-  owner: KubeObject,
-  held?: HeldChildren,
-): ChildrenObservation {
-  const { kind } = context;
-  const { self, calls } = rendered;
-  const { namespace } = self.metadata;
-  const shared = rendered.shared.flatMap((shared) => renderSharedOnce(kind, { ...shared, namespace }));
-  const standing = ({ type, manifest }: RenderedChild): readonly KubeObject[] => {
-    const cached = context.isMissing(type) ? undefined : context.children(type).get(refOf(manifest));
-    return cached === undefined ? [] : [cached.object];
-  };
-  const children = held ? heldAndRendered(context, owner, held) : rendered.children;
-  const own = children.map((child) => ({
-    child,
-    live: standing(child).filter((object) => claimOf(object, self) === 'ours'),
-  }));
-  const awaited = own.filter(
-    ({ child }) => policyOf(child.type).ready === 'current' && !isKeptGone(context, owner, child),
-  );
-  const unseen = awaited.filter(({ live }) => live.length === 0).map(({ child }) => child);
-  const liveShared = shared.flatMap(standing);
-  const live = [...own.flatMap((one) => one.live), ...liveShared];
-  const observe = (): Readonly<Record<string, unknown>> | undefined =>
-    callKindFunction(calls.name, `${kind.kind}.observe`, () =>
-      kind.observe?.({ self, children: observedChildren(live) }),
-    );
-  const observed = (kind.observe && calls.run('observe', observe)) ?? {};
-  const now = Date.parse(context.now());
-  const judged = [...awaited.flatMap((one) => one.live), ...liveShared];
-  const states = judged.map((object) => ({ object, state: childState(object, now) }));
-  const times = states.flatMap(({ state }) => (state.state === 'InProgress' ? (state.againMs ?? []) : []));
-  return {
-    worst: mostSevere([...states.flatMap(childReadiness), ...unseen.map(uncachedReadiness)]),
-    observed,
-    ...(times.length > 0 && { requeueAfterMs: Math.min(...times) }),
-  };
-}
-
-/**
- * Our own writes reach the cache through their responses: a child that is not there was lost, or deleted
- * since, and its event follows. A missing shared child is reported under its key only: it is created again
- * there, and nothing would enqueue the object then.
- */
-function uncachedReadiness({ type, manifest }: RenderedChild): Readiness {
-  const message = `${type.kind} "${manifest.metadata.name}": no event has told of it yet`;
-  return { state: 'progressing', reason: 'Progressing', message };
-}
-
-function childReadiness({
-  object,
-  state,
-}: {
-  readonly object: KubeObject;
-  readonly state: ChildState;
-}): readonly Readiness[] {
-  if (state.state === 'Current') return [];
-  const message = `${object.kind} "${object.metadata.name}": ${state.message}`;
-  if (state.state === 'Failed') return [{ state: 'stalled', reason: 'ChildFailed', message }];
-  return [{ state: 'progressing', reason: 'Progressing', message }];
-}
-
 /** What a reconcile found, before it is written into the status. */
 interface StatusFindings {
   readonly readiness: Readiness;
@@ -274,10 +193,6 @@ interface StatusFindings {
   readonly retry: boolean;
   /** Run again after this long, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
-  /** Run again this long after the status was written, in milliseconds. @default not, if it could be written */
-  readonly requeueOnceWrittenMs?: number | undefined;
-  /** The children were observed, so that nothing is missing. @default false */
-  readonly isComplete?: boolean;
   /** What a function of the kind threw. */
   readonly thrown?: KindFunctionError;
 }
@@ -326,11 +241,9 @@ async function reportStatus(
   object: KubeObject,
   found: StatusFindings,
 ): Promise<ReconcileResult> {
-  const { retry, requeueAfterMs: afterMs, requeueOnceWrittenMs, isComplete = false, thrown, ...write } = found;
+  const { retry, requeueAfterMs, thrown, ...write } = found;
   const { readiness } = found;
   const held = await writeStatus(context, { object, ...write });
-  if (held === undefined && isComplete) context.effects?.recordStatus(object);
-  const requeueAfterMs = held === undefined ? earliest(afterMs, requeueOnceWrittenMs) : afterMs;
   const bad = readiness.state === 'failing' || readiness.state === 'stalled';
   const next: ReconcileResult = {
     action: retry ? 'retry' : 'wait',

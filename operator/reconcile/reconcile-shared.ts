@@ -107,7 +107,7 @@ function renderTarget(
   const shared = { group, key, namespace };
   const calls = limits.ofShared(sharedOwnerKey(target));
   const children = calls.run('shared', () => renderSharedOnce(kind, shared));
-  calls.compareOnce(() => assertPureShared(kind, shared, children));
+  calls.compareOnce('comparison', () => assertPureShared(kind, shared, children));
   return children;
 }
 

@@ -1,13 +1,14 @@
 import type { AnyKind, KindObject, ObservedChildren } from '../../constructs/kind/kind';
 import {
   assertPureChildren,
+  renderBeforeStatus,
   renderDefaulted,
   sharedKeys,
   withDefaults,
+  type BeforeStatus,
   type RenderedChild,
   type SharedKey,
 } from '../../constructs/kind/render';
-import { RenderError } from '../../constructs/kube/errors';
 import { callKindFunction } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey, type ResourceType } from '../../constructs/kube/resource-type';
@@ -19,7 +20,7 @@ export interface Rendered {
   readonly self: KindObject<AnyKind>;
   readonly children: readonly RenderedChild[];
   readonly shared: readonly SharedKey[];
-  /** What `children` has read of the status. */
+  /** What `children` has read of the status. The children of an object that was rendered first are without one. */
   readonly statusReads: StatusReads;
   /** The calls of the kind's functions for the object. */
   readonly calls: FunctionCalls;
@@ -70,7 +71,7 @@ export class ObjectRenderer {
     this.ahead.delete(object);
     const rendered = ahead ?? (isNew(one) ? this.renderWithNext(one) : this.renderKnown(one));
     const { self, children, calls } = rendered;
-    calls.compareOnce(() => assertPureChildren(this.kind, self, children));
+    calls.compareOnce('comparison', () => assertPureChildren(this.kind, withStatus(self, undefined), children));
     return rendered;
   }
 
@@ -80,25 +81,21 @@ export class ObjectRenderer {
    * @param status - what `children` sees as the status
    * @throws as `render` does
    */
-  renderReported(first: Rendered, status: Status | undefined): Pick<Rendered, 'children' | 'statusReads'> {
-    const { calls } = first;
-    const reported = withStatus(first, status);
+  renderReported({ self, calls }: Rendered, status: Status | undefined): Pick<Rendered, 'children' | 'statusReads'> {
+    const reported = withStatus(self, status);
     const given = status === undefined ? 'no status' : JSON.stringify(status);
     const rendered = calls.run('render reported', () => this.renderChildren(reported, calls), given);
-    calls.compareOnce(() => assertPureChildren(this.kind, reported, rendered.children), given);
+    calls.compareOnce(
+      'comparison of reported',
+      () => assertPureChildren(this.kind, reported, rendered.children),
+      given,
+    );
     return rendered;
   }
 
-  /** Renders the children of an object with an assumed status. @returns undefined when it is not one that they take */
-  renderAssumed(first: Rendered, variant: 0 | 1, status: Status): readonly RenderedChild[] | undefined {
-    const assumed = withStatus(first, status);
-    const part = `render assumed ${String(variant)}`;
-    try {
-      return first.calls.run(part, () => this.renderChildren(assumed, first.calls), JSON.stringify(status)).children;
-    } catch (error) {
-      if (!(error instanceof RenderError) || first.calls.stopped !== undefined) throw error;
-      return undefined;
-    }
+  /** Renders what `children` adds before it reads a field of the status. @throws as `render` does */
+  renderBeforeStatus({ self, calls }: Rendered): BeforeStatus {
+    return calls.run('render before status', () => renderBeforeStatus(this.kind, self));
   }
 
   private renderKnown({ object, calls }: Unrendered): Rendered {
@@ -125,7 +122,8 @@ export class ObjectRenderer {
   }
 
   private renderSelf(self: KindObject<AnyKind>, calls: FunctionCalls): Rendered {
-    return { self, ...this.renderChildren(self, calls), shared: sharedKeys(this.kind, self), calls };
+    const rendered = this.renderChildren(withStatus(self, undefined), calls);
+    return { self, ...rendered, shared: sharedKeys(this.kind, self), calls };
   }
 
   private renderChildren(self: KindObject<AnyKind>, calls: FunctionCalls): Pick<Rendered, 'children' | 'statusReads'> {
@@ -167,7 +165,7 @@ function withLimitedKeep(child: RenderedChild, calls: FunctionCalls): RenderedCh
 }
 
 /** An object with another status. */
-function withStatus({ self }: Rendered, status: Status | undefined): KindObject<AnyKind> {
+function withStatus(self: KindObject<AnyKind>, status: Status | undefined): KindObject<AnyKind> {
   const { status: _, ...rest } = self;
   return (status === undefined ? rest : { ...rest, status }) as KindObject<AnyKind>;
 }

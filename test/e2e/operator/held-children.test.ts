@@ -95,7 +95,7 @@ test('a Deployment outlives a lost status and a failing look-up, and changes wit
   const failing = await messageOf('ErrLookUp');
   expect(failing).toContain('The channel stable does not answer.');
   expect(failing).toContain(
-    'Until the effect "look-up" has succeeded for this spec, the children that are rendered from status.image are held',
+    'Until the effect "look-up" has succeeded for this spec, the children that follow from status.image are held',
   );
   expect((await deployment())?.metadata).toMatchObject({ uid: before?.metadata.uid, generation: 1 });
 

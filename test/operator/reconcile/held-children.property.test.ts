@@ -54,12 +54,17 @@ const fromBoth: Props['children'] = (scope, { spec: { source }, status }) => {
   if (status?.image === undefined || status.verified === undefined) return;
   configMap(scope, 'web', { source, image: status.image, verified: status.verified });
 };
+const fromVerified: Props['children'] = (scope, { spec: { source }, status }) => {
+  if (status?.verified === undefined) return;
+  configMap(scope, 'web', { source, image: status.verified.split(' ')[0], verified: status.verified });
+};
 const again = { everySeconds: 60 };
 
 describe.each<[string, AnyKind]>([
   ['one effect', kindOf({ children: fromImage, effects: [resolve] })],
   ['one that is run again', kindOf({ children: fromImage, effects: [{ ...resolve, ...again }] })],
   ['two effects', kindOf({ children: fromBoth, effects: [resolve, sign] })],
+  ['two, of which the second one is rendered', kindOf({ children: fromVerified, effects: [resolve, sign] })],
   ['two, the first one run again', kindOf({ children: fromBoth, effects: [{ ...resolve, ...again }, sign] })],
   ['two, the second one run again', kindOf({ children: fromBoth, effects: [resolve, { ...sign, ...again }] })],
   [

@@ -1,7 +1,7 @@
 import { owned } from '../../../constructs/kube/resource-type';
 import { PlanError } from '../../../operator/effects/plan-runner';
 import { ref } from './harness';
-import { childWrites, HELD, Probed, Site, Stored } from './sites';
+import { childWrites, configMap, HELD, kindOf, Probed, Site, Stored, type Props } from './sites';
 
 let world: Site;
 
@@ -213,4 +213,30 @@ test('a status that is lost again while a first run is in progress is reported',
   await world.reconcile();
   expect(world.harness.conditions('a')).toEqual(['Ready=False Held', 'Reconciling=True Held']);
   expect(world.harness.message('a')).toBe(HELD);
+});
+
+test('a status that is lost while the effect runs again changes nothing', async () => {
+  world = await Site.ready(Probed);
+  world.clock.pass(60_001);
+  await world.reconcile();
+  expect(world.open).toHaveLength(1);
+  world.loseStatus();
+  expect(childWrites(await world.reconcile())).toEqual([]);
+  expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
+  await world.find();
+  expect(childWrites(await world.reconcile())).toEqual([]);
+});
+
+test('a report for the former spec is not what `children` sees with the next one', async () => {
+  const children: Props['children'] = (scope, { spec: { source }, status }) => {
+    if (status?.image === undefined) return;
+    if (!status.image.startsWith(source)) throw new TypeError('no image of this source');
+    configMap(scope, 'web', { source, image: status.image });
+  };
+  world = await Site.ready(kindOf({ children, observe: () => ({}) }));
+  world.harness.respec('a', { source: 'b' });
+  await world.calm();
+  expect(world.harness.conditions('a')[0]).toBe('Ready=False Provisioning');
+  await world.finish({ image: 'b:1' });
+  expect(world.child('web')).toMatchObject({ data: { source: 'b' } });
 });

@@ -102,7 +102,7 @@ test.each<[string, Props['children'], string]>([
   world.restart();
   world.loseStatus();
   expect(childWrites(await world.reconcile())).toEqual([]);
-  expect(world.harness.message('a')).toContain(`the children that are rendered from ${field} are held`);
+  expect(world.harness.message('a')).toContain(`the children that follow from ${field} are held`);
 });
 
 test('children that read no status are not held', async () => {

@@ -34,7 +34,9 @@ it('reports what it throws, with its name, and its stack for the log', async () 
     throw new TypeError('no number');
   });
   expect(action).toBe('wait');
-  expect(failed?.message).toMatch(/^MicroServiceDeploy\.seeds\.keep: TypeError: no number \(.*seeds-keep\.test\.ts:34:11\)/);
+  expect(failed?.message).toMatch(
+    /^MicroServiceDeploy\.seeds\.keep: TypeError: no number \(.*seeds-keep\.test\.ts:34:11\)/,
+  );
   expect(thrown).toBeInstanceOf(KindFunctionError);
 });
 

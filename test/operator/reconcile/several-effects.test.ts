@@ -1,5 +1,6 @@
 import { PlanError } from '../../../operator/effects/plan-runner';
 import { apiError } from '../../../testing/api-server/requests';
+import { ref } from './harness';
 import { childWrites, configMap, kindOf, resolve, Site, type Props, type Self } from './sites';
 
 // What is rendered from the reports of several effects, and of effects that concern an object only sometimes.
@@ -61,7 +62,7 @@ describe('a stored effect and one that is run again', () => {
   ])('are rendered from the record, and not from a status that is %s', async (_, change) => {
     await world.reconcile();
     const { kind, server } = world.harness;
-    server.setStatus(kind.type, { name: 'a', namespace: 'default' }, change(world.harness.object('a').status));
+    server.setStatus(kind.type, ref('a'), change(world.harness.object('a').status));
     expect(childWrites(await world.reconcile())).toEqual([]);
     await world.finish();
     expect(world.child('web')).toMatchObject({ data: { image: 'a:1' } });
@@ -138,6 +139,78 @@ describe('an effect whose input is the report of the one before', () => {
   });
 });
 
+test('a report counts for the report of the effect before from which it was made', async () => {
+  const sign = { ...resolve, name: 'sign', input: ({ status }: Self) => ({ image: status?.image ?? null }) };
+  const children: Props['children'] = (scope, { spec: { source }, status }) => {
+    if (status?.verified !== undefined) configMap(scope, 'web', { source, verified: status.verified });
+  };
+  world = await Site.of(kindOf({ children, effects: [resolve, sign] }));
+  await world.reconcile();
+  await world.finish({ image: 'a:1' });
+  await world.finish({ verified: 'a:1 is signed' });
+  world.harness.respec('a', { source: 'b' });
+  await world.calm();
+  expect(world.child('web')).toMatchObject({ data: { source: 'a', verified: 'a:1 is signed' } });
+});
+
+test('a condition of one effect is held while another has succeeded', async () => {
+  const conditionTypes = ['Found', 'Signed'].map((type) => ({ type, description: `It was ${type}.` }));
+  const effects = [
+    { ...resolve, condition: 'Found' },
+    { ...resolve, name: 'sign', condition: 'Signed', input: ({ spec: { size } }: Self) => ({ size }) },
+  ];
+  const children: Props['children'] = (scope, { status }) =>
+    configMap(scope, 'web', { signed: status?.conditions?.find(({ type }) => type === 'Signed')?.status ?? 'none' });
+  world = await Site.of(kindOf({ children, conditionTypes, effects }));
+  await world.reconcile();
+  await world.finish();
+  await world.finish();
+  expect(world.child('web')).toMatchObject({ data: { signed: 'True' } });
+  world.harness.respec('a', { size: 2 });
+  expect(childWrites(await world.reconcile())).toEqual([]);
+});
+
+describe('an effect whose input is a label', () => {
+  const fromLabel = { ...resolve, input: ({ metadata: { labels } }: Self) => ({ source: labels?.['source'] ?? '' }) };
+  const children: Props['children'] = (scope, { metadata: { labels }, status }) => {
+    if (status?.image !== undefined) configMap(scope, 'web', { source: labels?.['source'], image: status.image });
+  };
+
+  function label(source: string): void {
+    const { kind, server } = world.harness;
+    server.edit(kind.type, ref('a'), (object) => ({ ...object, metadata: { ...object.metadata, labels: { source } } }));
+  }
+
+  it.each<[string, readonly (typeof resolve)[]]>([
+    ['while a later effect runs', [fromLabel, { ...resolve, name: 'verify' }]],
+    ['that is run again', [{ ...fromLabel, everySeconds: 60 }]],
+  ])('has not reported for another one: %s', async (_, effects) => {
+    world = await Site.of(kindOf({ children, effects }));
+    label('a');
+    await world.reconcile();
+    await world.find();
+    await world.reconcile();
+    expect(world.child('web')).toMatchObject({ data: { source: 'a', image: 'a:1' } });
+    label('b');
+    await world.calm();
+    expect(world.child('web')).toMatchObject({ data: { source: 'a', image: 'a:1' } });
+  });
+});
+
+test('an effect that reports nothing may need a child that reads a field which nothing reports', async () => {
+  const children: Props['children'] = (scope, { spec: { source }, status }) =>
+    configMap(scope, 'web', { source, image: status?.image ?? '', note: status?.note ?? '' });
+  world = await Site.of(kindOf({ children, effects: [resolve, { ...resolve, name: 'verify' }] }));
+  await world.reconcile();
+  await world.finish({ image: 'a:1' });
+  await world.finish();
+  world.harness.respec('a', { source: 'b' });
+  await world.reconcile();
+  await world.finish({ image: 'b:1' });
+  // `verify` has not succeeded for it.
+  expect(world.child('web')).toMatchObject({ data: { source: 'b', image: 'b:1' } });
+});
+
 test('an effect may need the children that are rendered from the report of one before', async () => {
   const verify = { ...resolve, name: 'verify', input: ({ spec: { source, size } }: Self) => ({ source, size }) };
   world = await Site.of(kindOf({ effects: [resolve, verify] }));
@@ -200,10 +273,9 @@ describe('an effect whose `when` reads a status that was lost', () => {
   });
 
   it('is waited for', async () => {
-    const { next, ...rest } = await world.reconcile();
-    expect(childWrites(rest)).toEqual([]);
-    expect(world.harness.conditions('a')).toEqual(['Ready=False Held', 'Reconciling=True Held']);
-    expect(next.requeueAfterMs).toBe(1000);
+    expect(childWrites(await world.reconcile())).toEqual([]);
+    expect(world.harness.conditions('a')[0]).toBe('Ready=False Provisioning');
+    expect(world.harness.message('a')).toContain('the children that follow from status.verified are held');
   });
 
   it('is waited for when the object was paused meanwhile', async () => {

@@ -49,7 +49,7 @@ export const Stored = kindOf({});
 export const Probed = kindOf({ effects: [{ ...resolve, everySeconds: 60 }] });
 
 export const HELD =
-  'Until the effect "resolve" has succeeded for this spec, the children that are rendered from status.image are held: neither changed nor deleted.';
+  'Until the effect "resolve" has succeeded for this spec, the children that follow from status.image are held: neither changed nor deleted.';
 
 /** What was written of children. */
 export const childWrites = ({ writes }: { readonly writes: readonly string[] }): readonly string[] =>

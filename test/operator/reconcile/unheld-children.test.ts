@@ -3,6 +3,7 @@ import { own } from '../../../constructs/kind/child-policy';
 import type { KubeObject, ObjectMeta } from '../../../constructs/kube/kube-object';
 import { owned } from '../../../constructs/kube/resource-type';
 import { PlanError } from '../../../operator/effects/plan-runner';
+import { apiError } from '../../../testing/api-server/requests';
 import { ref } from './harness';
 import { childWrites, configMap, kindOf, resolve, Site, Stored, type Props } from './sites';
 
@@ -29,6 +30,35 @@ describe('children of a new object', () => {
     expect(world.child('settings')).toMatchObject({ data: { size: '2' } });
   });
 
+  it('are created although one of them could not be at first', async () => {
+    const children: Props['children'] = (scope, { status }) => {
+      configMap(scope, 'settings', { note: status?.note ?? '' });
+      configMap(scope, 'web', { note: status?.note ?? '' });
+    };
+    world = await Site.of(kindOf({ children }));
+    const { server } = world.harness;
+    let isRefused = false;
+    server.before = ({ verb, ref: { name } }) => {
+      if (isRefused || verb !== 'POST' || name !== 'web') return;
+      isRefused = true;
+      throw apiError(403, 'Forbidden', 'exceeded quota');
+    };
+    await world.calm();
+    expect([isRefused, world.child('settings'), world.child('web')]).not.toContain(undefined);
+  });
+
+  it('may follow from what observe says while the effect needs them', async () => {
+    const children: Props['children'] = (scope, { status }) => {
+      configMap(scope, 'settings', {});
+      if (status?.settings !== undefined) configMap(scope, 'web', {});
+    };
+    world = await Site.of(kindOf({ children }));
+    await world.calm();
+    await world.end(new PlanError('ErrResolve', 'There is no web.'));
+    await world.calm();
+    expect(world.child('web')).toBeDefined();
+  });
+
   it('are reported when another client has their name', async () => {
     await createSettings({});
     const { next } = await world.reconcile();
@@ -48,6 +78,109 @@ describe('children of a new object', () => {
     await world.reconcile();
     expect(world.child('settings')?.metadata.ownerReferences).toMatchObject([{ name: 'a' }]);
   });
+});
+
+describe('a child that is added before a field of the status is read', () => {
+  it.each<[string, Props['children']]>([
+    [
+      'by itself',
+      (scope, { spec: { size }, status }) => {
+        configMap(scope, 'settings', { size: String(size) });
+        for (const name of (status?.image ?? '').split(':').filter(Boolean)) configMap(scope, name, {});
+      },
+    ],
+    [
+      'of which no part is read',
+      (scope, { spec: { size }, status }) => {
+        configMap(scope, 'settings', { size: String(size) });
+        if (status?.image !== undefined) configMap(scope, 'web', { host: new URL(status.image).host });
+      },
+    ],
+    [
+      'in a copy of the object',
+      (scope, self) => {
+        const { spec, status } = { ...self };
+        configMap(scope, 'settings', { size: String(spec.size) });
+        if (status?.image !== undefined) configMap(scope, 'web', {});
+      },
+    ],
+  ])('is applied while others are held: %s', async (_, children) => {
+    world = await Site.of(kindOf({ children }));
+    await world.reconcile();
+    await world.finish({ image: 'x:y' });
+    world.harness.respec('a', { source: 'b', size: 2 });
+    await world.calm();
+    expect(world.child('settings')).toMatchObject({ data: { size: '2' } });
+  });
+
+  it('is held if it is changed afterwards', async () => {
+    const children: Props['children'] = (scope, { spec: { size }, status }) => {
+      const settings = new ApiObject(scope, 'settings', {
+        ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' }, data: { size: String(size) } },
+      });
+      if (status?.image === 'none') return;
+      settings.metadata.addLabel('image', 'some');
+    };
+    world = await Site.of(kindOf({ children }));
+    await world.reconcile();
+    await world.finish({ image: 'some' });
+    world.harness.respec('a', { source: 'b', size: 2 });
+    await world.calm();
+    expect(world.child('settings')).toMatchObject({ data: { size: '1' } });
+  });
+
+  it('is held if the rest of it follows, and reading does not end the function', async () => {
+    const children: Props['children'] = (scope, { spec: { size }, status }) => {
+      let image = 'none';
+      try {
+        image = status?.image ?? 'none';
+      } catch {
+        image = 'unknown';
+      }
+      configMap(scope, 'settings', { size: String(size), image });
+    };
+    world = await Site.of(kindOf({ children }));
+    await world.reconcile();
+    await world.finish({ image: 'some' });
+    world.harness.respec('a', { source: 'b', size: 2 });
+    await world.calm();
+    expect(world.child('settings')).toMatchObject({ data: { size: '1', image: 'some' } });
+  });
+});
+
+test('the replicas of a Deployment stay with an autoscaler that exists, although the spec drops it', async () => {
+  const { Deployment, HorizontalPodAutoscaler } = owned;
+  const labels = { app: 'web' };
+  const children: Props['children'] = (scope, { spec: { size }, status }) => {
+    new ApiObject(scope, 'deployment', {
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } },
+      spec: {
+        ...{ replicas: 2, selector: { matchLabels: labels } },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'i' }] } },
+      },
+    });
+    const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+    if (size === 1)
+      new ApiObject(scope, 'autoscaler', {
+        ...{ apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata: { name: 'web' } },
+        spec: { maxReplicas: 9, scaleTargetRef },
+      });
+    if (status?.image !== undefined) configMap(scope, 'web', {});
+  };
+  const owns = [Deployment, HorizontalPodAutoscaler, owned.ConfigMap];
+  const seeds = [{ of: Deployment, path: ['spec', 'replicas'], writer: HorizontalPodAutoscaler }];
+  world = await Site.of(kindOf({ children, owns, seeds, observe: () => ({}) }));
+  const { server } = world.harness;
+  await world.reconcile();
+  await world.finish({ image: 'a:1' });
+  server.scale(Deployment, ref('web'), 7);
+  world.harness.respec('a', { source: 'b', size: 2 });
+  await world.calm();
+  expect(server.peek(HorizontalPodAutoscaler, ref('web'))).toBeDefined();
+  expect(server.peek(Deployment, ref('web'))?.spec).toMatchObject({ replicas: 7 });
+  await world.finish({ image: 'b:1' });
+  expect(server.peek(HorizontalPodAutoscaler, ref('web'))).toBeUndefined();
+  expect(server.peek(Deployment, ref('web'))?.spec).toMatchObject({ replicas: 2 });
 });
 
 describe('a child that takes the place of one that is rendered from a report', () => {
