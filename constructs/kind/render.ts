@@ -110,33 +110,41 @@ export function renderDefaulted<K extends AnyKind>(
   return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, self, type, manifests) }));
 }
 
-/** What `children` adds before it reads a field of the status. */
+/** What `children` adds before it reads something of the status that is not known. */
 export interface BeforeStatus {
   readonly children: readonly RenderedChild[];
-  /** What it then reads, see {@link StatusReadListener}; undefined when it reads nothing. */
+  /** What it then reads, see {@link StatusReadListener}; undefined when it reads nothing of that kind. */
   readonly read: string | undefined;
 }
 
-/** Thrown where `children` reads a field of the status, so that what would follow is not rendered. */
-class StatusReadError extends Error {
-  override readonly name = 'StatusReadError';
+/** Thrown where `children` reads what is not known of the status, so that what would follow is not rendered. */
+class UnknownStatusError extends Error {
+  override readonly name = 'UnknownStatusError';
 }
 
 /**
- * Renders what `children` adds before it reads a field of the status: whatever that field is, it can't follow from it.
+ * Renders what `children` adds before it reads a field of the status that is not known: whatever that field is, it can't
+ * follow from it.
  *
+ * @param self - with what is known of the status
+ * @param isUnknown - whether a path is not known, see {@link StatusReadListener}
  * @throws RenderError when the kind renders a child it must not; KindFunctionError
  */
-export function renderBeforeStatus(kind: AnyKind, self: KindObject<AnyKind>): BeforeStatus {
+export function renderBeforeStatus(
+  kind: AnyKind,
+  self: KindObject<AnyKind>,
+  isUnknown: (path: string) => boolean,
+): BeforeStatus {
   let read: string | undefined;
   let added: ReadonlySet<IConstruct> | undefined;
   const addChildren = (chart: Construct): void => {
-    const readable = withStatusForChildren(kind, { ...self, status: {} }, (path) => {
-      if (path === 'status') return;
+    // An empty status, where nothing is known, shows which field is read.
+    const readable = withStatusForChildren(kind, { ...self, status: self.status ?? {} }, (path) => {
+      if (path === 'status' || !isUnknown(path)) return;
       read ??= path;
       // Those that a `catch` adds follow from the read, too.
       added ??= new Set(chart.node.findAll());
-      throw new StatusReadError();
+      throw new UnknownStatusError();
     });
     try {
       kind.children(chart, readable as never);

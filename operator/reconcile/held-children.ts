@@ -61,7 +61,7 @@ export async function renderFromReports(
   const rendered = { ...first, ...second, self };
   const isMissing = (path: string): boolean => isUnreported(path, pending, canUseStatus ? self.status : {}, status);
   if (![...second.statusReads].some(isMissing)) return { rendered };
-  return { rendered, held: holdChildren(context, object, { rendered, reports, found, isMissing }) };
+  return { rendered, held: holdChildren(context, object, { rendered, reports, found, status, isMissing }) };
 }
 
 /** The conditions in an object's status, with those of its effects as they are now. */
@@ -95,19 +95,21 @@ interface HoldOptions {
   readonly rendered: Rendered;
   readonly reports: EffectReports;
   readonly found: EffectsResult;
+  /** What they were rendered from. */
+  readonly status: Status;
   readonly isMissing: (path: string) => boolean;
 }
 
 function holdChildren(
   context: ReconcileContext,
   object: KubeObject,
-  { rendered, reports, found, isMissing }: HoldOptions,
+  { rendered, reports, found, status, isMissing }: HoldOptions,
 ): HeldChildren {
-  const { children, read = 'status' } = context.renderer.renderBeforeStatus(rendered);
+  const { children, read = 'status' } = context.renderer.renderBeforeStatus(rendered, status, isMissing);
   const independent = independentChildren(context, object, rendered, children);
   const names = new Set([...independent].map(keyOf));
   const held = existingChildren(context, object).filter((live) => !names.has(keyOfLive(live)));
-  const writes = { ...unheldChildren(context, object, { rendered, reports, independent, held }) };
+  const writes = unheldChildren(context, object, { rendered, reports, independent, held });
   const isReady = found.isFromStatus === true && isObserved(object);
   if (isReady || held.length === 0) return { ...writes, readiness: found.readiness };
   const fields = [...rendered.statusReads, read].filter((path) => path !== 'status' && path !== 'status.*');
@@ -163,10 +165,10 @@ function unheldChildren(
 }
 
 /**
- * The children that do not follow from the status: `children` adds them before it reads a field, and does not change
- * them later. While an autoscaler exists, the child whose field it writes is not among them: the field stays with it.
+ * The children that do not follow from what is not reported: `children` adds them before it reads that, and does not
+ * change them later. While an autoscaler exists, the child whose field it writes is not among them: the field stays with it.
  *
- * @param before - what is added before a field is read
+ * @param before - what is added before something is read that is not reported
  */
 function independentChildren(
   context: ReconcileContext,

@@ -93,9 +93,15 @@ export class ObjectRenderer {
     return rendered;
   }
 
-  /** Renders what `children` adds before it reads a field of the status. @throws as `render` does */
-  renderBeforeStatus({ self, calls }: Rendered): BeforeStatus {
-    return calls.run('render before status', () => renderBeforeStatus(this.kind, self));
+  /**
+   * Renders what `children` adds before it reads something of the status that is not known.
+   *
+   * @param status - what is known
+   * @throws as `render` does
+   */
+  renderBeforeStatus({ self, calls }: Rendered, status: Status, isUnknown: (path: string) => boolean): BeforeStatus {
+    const known = withStatus(self, status);
+    return calls.run('render before', () => renderBeforeStatus(this.kind, known, isUnknown), JSON.stringify(status));
   }
 
   private renderKnown({ object, calls }: Unrendered): Rendered {

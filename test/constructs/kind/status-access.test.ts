@@ -33,9 +33,16 @@ function configMap(scope: Construct, name: string): void {
   new ApiObject(scope, name, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
 }
 
-function before(children: Children): { readonly names: readonly string[]; readonly read: BeforeStatus['read'] } {
+function before(
+  children: Children,
+  known?: object,
+): { readonly names: readonly string[]; readonly read: BeforeStatus['read'] } {
   const kind = kindOf(children);
-  const { children: rendered, read } = renderBeforeStatus(kind, withDefaults(kind, object));
+  const { children: rendered, read } = renderBeforeStatus(
+    kind,
+    withDefaults(kind, { ...object, ...(known && { status: known }) }),
+    (path) => !Object.hasOwn(known ?? {}, path.slice('status.'.length)),
+  );
   return { names: rendered.map(({ manifest }) => manifest.metadata.name), read };
 }
 
@@ -58,7 +65,7 @@ describe('what is read of a status', () => {
   });
 });
 
-describe('what is added before a field of the status is read', () => {
+describe('what is added before something is read that is not known', () => {
   it('is all when none is', () => {
     expect(before((scope) => configMap(scope, 'a'))).toEqual({ names: ['a'], read: undefined });
   });
@@ -70,6 +77,14 @@ describe('what is added before a field of the status is read', () => {
       configMap(scope, given?.image ?? 'c');
     };
     expect(before(children)).toEqual({ names: ['a'], read: 'status.image' });
+  });
+
+  it('is what stands after a field that is known', () => {
+    const children: Children = (scope, { status: given }) => {
+      configMap(scope, given?.image ?? 'b');
+      configMap(scope, given?.note ?? 'c');
+    };
+    expect(before(children, { image: 'a' })).toEqual({ names: ['a'], read: 'status.note' });
   });
 
   it('does not have what is added after an error that was caught', () => {

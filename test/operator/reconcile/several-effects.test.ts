@@ -227,6 +227,25 @@ test('an effect may need the children that are rendered from the report of one b
   expect(world.child('web')).toMatchObject({ data: { image: 'b:1' } });
 });
 
+test('an effect may need the children that are added before its own report is read', async () => {
+  const children: Props['children'] = (scope, { spec: { source }, status }) => {
+    if (status?.image !== undefined) configMap(scope, 'web', { source, image: status.image });
+    if (status?.verified !== undefined) configMap(scope, 'settings', { verified: status.verified });
+  };
+  world = await Site.of(kindOf({ children, effects: [resolve, { ...resolve, name: 'verify' }] }));
+  await world.reconcile();
+  await world.finish({ image: 'a:1' });
+  await world.finish({ verified: 'a:1 answers' });
+  world.harness.respec('a', { source: 'b' });
+  await world.calm();
+  expect(world.child('web')).toMatchObject({ data: { source: 'a', image: 'a:1' } });
+  await world.finish({ image: 'b:1' });
+  expect(world.child('web')).toMatchObject({ data: { source: 'b', image: 'b:1' } });
+  expect(world.child('settings')).toMatchObject({ data: { verified: 'a:1 answers' } });
+  await world.finish({ verified: 'b:1 answers' });
+  expect(world.child('settings')).toMatchObject({ data: { verified: 'b:1 answers' } });
+});
+
 test('an effect may need the children that are rendered from the condition of one before', async () => {
   const conditionTypes = [{ type: 'Found', description: 'It was found.' }];
   const children: Props['children'] = (scope, { status }) => {
