@@ -18,8 +18,8 @@ import type { ResourceType } from '../kube/resource-type';
  *   between them; then the object is `Stalled` until its spec, something it reads, or the annotation
  *   `kindred.dev/reconcile-at` changes. Removal has the same limit; `kindred.dev/force-remove: "true"` skips
  *   it.
- * - Children that follow from a status field that an effect has not reported for its present input are neither
- *   changed nor deleted until it has succeeded for it.
+ * - Children that follow from a status field that an effect may still report for its present input are neither
+ *   changed nor deleted until it has reported it or succeeded.
  * - A run that fails with `isTerminal` is the last one until such a change, with `everySeconds` too.
  * - Effects of the phase `apply` never run once the object is being deleted; those of the phase `remove` run
  *   only then, before the finalizer is dropped, and also when the last run of `apply` failed halfway.
@@ -28,7 +28,7 @@ import type { ResourceType } from '../kube/resource-type';
  *
  * Assumptions: `when`, `input`, `files` and `maxAttempts` are pure. Each step of the plan is idempotent: it
  * checks first whether it is done already. What must outlast a run is kept in a marker on the machine or in a
- * Secret. An effect whose report is rendered does not need the children that follow from it.
+ * Secret. An effect does not need the children that follow from its own report.
  *
  * Caveats: a change of the spec does not stop a running effect; it is applied afterwards. An effect that is
  * still queued is requested again with the new input, at the end of the queue. A stopping process finishes
@@ -54,6 +54,13 @@ export interface Effect<Self> {
   readonly maxAttempts: (self: Self) => number;
   /** Run again after this time even if nothing changed: for probes. @default never */
   readonly everySeconds?: number;
+  /**
+   * The fields of the object's status that the runs report; a run that reports another one fails. Children that follow
+   * from one of them wait while the effect has not succeeded for its present input. An effect that only checks something
+   * reports none (`[]`), so that no child waits for it.
+   * @default any field
+   */
+  readonly reports?: readonly string[];
   /**
    * One of the kind's own condition types: True while the last run for the current input succeeded.
    * @default none
@@ -149,7 +156,15 @@ const MIN_PERIOD_SECONDS = 10;
 /** What is wrong with a kind's effects. */
 export function effectProblems(
   effects: readonly Effect<never>[],
-  { hasFinalizer, conditionTypes }: { readonly hasFinalizer: boolean; readonly conditionTypes: readonly string[] },
+  {
+    hasFinalizer,
+    conditionTypes,
+    statusFields,
+  }: {
+    readonly hasFinalizer: boolean;
+    readonly conditionTypes: readonly string[];
+    readonly statusFields: readonly string[];
+  },
 ): Problem[] {
   const problems: Problem[] = [];
   const names = new Set<string>();
@@ -165,6 +180,8 @@ export function effectProblems(
     check(PLAN_PATTERN.test(plan), 'plan', `"${plan}" must be lower-case words joined by dots, such as rke.up`);
     const declared = condition === undefined || conditionTypes.includes(condition);
     check(declared, 'condition', `"${String(condition)}" is none of the kind's conditionTypes`);
+    const unknown = effect.reports?.find((field) => !statusFields.includes(field));
+    check(unknown === undefined, 'reports', `"${String(unknown)}" is none of the fields of the kind's status`);
     const timely = Number.isInteger(timeoutSeconds) && timeoutSeconds >= 1 && timeoutSeconds <= DAY_SECONDS;
     check(timely, 'timeoutSeconds', `${timeoutSeconds} must be an integer from 1 to ${DAY_SECONDS}`);
     const seldom = Number.isInteger(everySeconds) && everySeconds >= MIN_PERIOD_SECONDS;

@@ -95,7 +95,7 @@ export interface KindProps<
    * which the server refuses at every apply, and metadata that only the server or the operator sets. The operator
    * stops what has not returned after 5 s. In a kind without effects, rendering also rejects reading `self.status`,
    * which only `observe` writes, from the children. In a kind with effects, it has what they have reported. If a field
-   * is read that an effect has not reported for the object as it is, the children that are added from there on are
+   * is read that an effect may still report for the object as it is, the children that are added from there on are
    * neither changed nor deleted before it has. A Secret's `stringData` is rendered as `data`.
    */
   readonly children: (scope: Construct, self: TypedObject<S, T>) => void;

@@ -200,6 +200,7 @@ function definitionProblems<S extends z.ZodObject, T extends z.ZodObject>(props:
     ...effectProblems(props.effects ?? [], {
       hasFinalizer: props.finalizer !== undefined,
       conditionTypes: (props.conditionTypes ?? []).map(({ type }) => type),
+      statusFields: Object.keys(props.status?.shape ?? {}),
     }),
   );
   return problems;

@@ -1,9 +1,12 @@
 import { RenderError } from '../kube/errors';
-import type { KubeObject } from '../kube/kube-object';
+import type { Condition, KubeObject } from '../kube/kube-object';
 import type { AnyKind, KindObject } from './kind';
 import { describeObject } from './validate';
 
-/** Called with what is read: `status`, `status.image`, or `status.*` when all fields are listed. */
+/**
+ * Called with what is read: `status`, `status.image`, `status.*` when all fields are listed, or
+ * `status.conditions[Found]` when more than the type of an {@link unknownCondition} is read.
+ */
 export type StatusReadListener = (path: string) => void;
 
 /**
@@ -28,6 +31,14 @@ export function withStatusForChildren<K extends AnyKind>(
 export function withoutStatusForKey<K extends AnyKind>(self: KindObject<K>, group: string): KindObject<K> {
   const message = `its kind takes the key of the shared children "${group}" from self.status, which may be lost; take it from the spec`;
   return withRefusedStatus(self, message);
+}
+
+const UNKNOWN = Symbol('unknown');
+
+/** A condition in a status for `children` of which no more is known than that the kind has it. */
+export function unknownCondition(type: string): Condition {
+  const condition = { type, status: 'Unknown', reason: 'Pending', message: '', lastTransitionTime: '' } as const;
+  return Object.assign({ ...condition }, { [UNKNOWN]: true });
 }
 
 function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {
@@ -65,7 +76,9 @@ function watchFields(status: object, onRead: StatusReadListener): object {
   return new Proxy(status, {
     get(target, field, receiver) {
       read(field);
-      return Reflect.get(target, field, receiver) as unknown;
+      const value = Reflect.get(target, field, receiver) as unknown;
+      if (field !== 'conditions' || !Array.isArray(value)) return value;
+      return (value as readonly Condition[]).map((one) => (UNKNOWN in one ? watchCondition(one, onRead) : one));
     },
     has(target, field) {
       read(field);
@@ -77,6 +90,20 @@ function watchFields(status: object, onRead: StatusReadListener): object {
     },
     ownKeys(target) {
       onRead('status.*');
+      return Reflect.ownKeys(target);
+    },
+  });
+}
+
+function watchCondition(condition: Condition, onRead: StatusReadListener): Condition {
+  const path = `status.conditions[${condition.type}]`;
+  return new Proxy(condition, {
+    get(target, field, receiver) {
+      if (typeof field === 'string' && field !== 'type' && field in target) onRead(path);
+      return Reflect.get(target, field, receiver) as unknown;
+    },
+    ownKeys(target) {
+      onRead(path);
       return Reflect.ownKeys(target);
     },
   });

@@ -92,11 +92,15 @@ export class EffectInputs {
 
 /** The hashes that were built for an object as it is. */
 function hashesOf(self: KindObject<AnyKind>, memory: CachedEffectState): Map<string, string> {
+  const builtFor = versionOf(self);
+  if (memory.inputs?.builtFor !== builtFor) memory.inputs = { builtFor, hashes: new Map() };
+  return memory.inputs.hashes;
+}
+
+/** What the input of an effect may follow from, besides the status and what is read: another version has other inputs. */
+export function versionOf(self: KindObject<AnyKind>): string {
   const { generation, labels, annotations } = withoutRecord(self as KubeObject).metadata;
-  const builtFor = JSON.stringify([generation, labels, annotations]);
-  const known = memory.inputs?.builtFor === builtFor ? memory.inputs : { builtFor, hashes: new Map<string, string>() };
-  memory.inputs = known;
-  return known.hashes;
+  return JSON.stringify([generation, labels, annotations]);
 }
 
 /** The PlanError that was thrown, also by a function of the kind: something that an effect reads is missing. */

@@ -11,12 +11,12 @@ import { uidOf } from '../client/api-client';
 import type { Clock } from '../process/clock';
 import type { CleanupFailure, EffectReports, Effects, EffectsResult, ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
-import { planErrorOf, EffectInputs, type AnyEffect, type BuiltRun } from './effect-inputs';
+import { planErrorOf, versionOf, EffectInputs, type AnyEffect, type BuiltRun } from './effect-inputs';
 import { lastReports, presentReports, withLastReports } from './effect-reports';
 import { CleanupBackoff, EffectStateCache, type CachedEffectState } from './effect-state-cache';
 import { attemptScope, decideEffect } from './effect-state';
 import type { AttemptBackoff, EffectRecord, EffectStore } from './effect-state';
-import { runEffect, type EffectRunQueue, type RunRequest, type RunView } from './effect-runs';
+import { runEffect, type EffectRunQueue, type RunEffectOptions, type RunRequest, type RunView } from './effect-runs';
 import { PlanError, RETRY_AFTER_MS, RunInterruptedError, type PlanRunner, type StatusFields } from './plan-runner';
 import {
   evaluationOf,
@@ -149,7 +149,10 @@ export class EffectReconciler implements Effects {
     const effects = this.inputs.select(self, phase);
     const under = this.runOf(object, effects);
     const { generation } = object.metadata;
-    const lastIdleResult = memory.lastIdleResult?.generation === generation ? memory.lastIdleResult : undefined;
+    const last = memory.lastIdleResult;
+    const version = versionOf(self);
+    const isOutdated = last?.isFromStatus === true && last.version !== version;
+    const lastIdleResult = last?.generation === generation && !isOutdated ? last : undefined;
     if (under !== undefined) {
       const repeats = effects.some(({ name, everySeconds }) => name === under.effect && everySeconds !== undefined);
       if (repeats && lastIdleResult !== undefined) return lastIdleResult;
@@ -158,7 +161,7 @@ export class EffectReconciler implements Effects {
     if (memory.isDirty) await this.states.save(object, memory);
     await this.options.store.syncOwnerReference(object);
     const settle = (result: EffectsResult): EffectsResult => {
-      memory.lastIdleResult = { ...result, generation };
+      memory.lastIdleResult = { ...result, generation, version };
       return result;
     };
     let requeueAfterMs: number | undefined = effects.length === 0 ? undefined : RESYNC_PERIOD_MS;
@@ -243,7 +246,8 @@ export class EffectReconciler implements Effects {
       const superseded = kind.effects
         .filter(({ phase, when }) => phase === effect.phase && when?.(self as never) === false)
         .map(({ name }) => name);
-      return this.startRun(self, memory, run, { ...wanted, superseded }, next.attempt);
+      const begun = { ...wanted, superseded, reports: effect.reports };
+      return this.startRun(self, memory, run, begun, next.attempt);
     }
     const found = evaluationOf(next, run, record);
     // No event reports a change of what was read.
@@ -256,7 +260,7 @@ export class EffectReconciler implements Effects {
     object: KindObject<AnyKind>,
     memory: CachedEffectState,
     run: EffectRun,
-    begun: Pick<EffectRecord, 'input' | 'countedFor'> & { readonly superseded: readonly string[] },
+    begun: Pick<EffectRecord, 'input' | 'countedFor'> & Pick<RunEffectOptions, 'superseded' | 'reports'>,
     attempt: number,
   ): EffectEvaluation {
     const { runs, stop, getCached: current } = this.options;
@@ -282,7 +286,7 @@ export class EffectReconciler implements Effects {
         },
         assertFits: (state) => this.options.store.assertFits(now, state),
         begun: { input: begun.input, countedFor: begun.countedFor },
-        superseded: begun.superseded,
+        ...{ superseded: begun.superseded, reports: begun.reports },
         onStatus: (status) => {
           memory.status = { ...memory.status, ...status };
         },

@@ -1,3 +1,4 @@
+import { storesState } from '../../constructs/kind/effects';
 import type { AnyKind, KindObject } from '../../constructs/kind/kind';
 import { TimeLimitError } from '../process/time-limit';
 import type { EffectReports, PendingEffect } from '../reconcile/context';
@@ -5,7 +6,7 @@ import { KindFunctionError } from '../../constructs/kube/function-error';
 import type { AnyEffect, EffectInputs } from './effect-inputs';
 import { ownConditions } from './effect-readiness';
 import type { RunView } from './effect-runs';
-import { hasSucceeded, reportedFieldNames, type EffectRecord } from './effect-state';
+import { hasEverSucceeded, hasSucceeded, type EffectRecord } from './effect-state';
 import type { CachedEffectState } from './effect-state-cache';
 import { PlanError, type StatusFields } from './plan-runner';
 
@@ -33,34 +34,50 @@ export async function presentReports(
   const self = withLastReports(kind, object, memory);
   const { records } = memory.state;
   const selected = inputs.select(self, 'apply');
+  const isSelected = (name: string): boolean => selected.some((effect) => effect.name === name);
+  const unselected = kind.effects.filter(({ name, phase }) => phase === 'apply' && !isSelected(name));
+  const earlier = recordedStatus(memory, unselected);
   const succeeded: AnyEffect[] = [];
   const pending: PendingEffect[] = [];
   let status: StatusFields = {};
-  let isEarlierOpen = false;
+  // Whether an effect before is about to report something, which may be part of the input.
+  let isInputOpen = false;
   for (const effect of selected) {
     const record = records[effect.name];
-    // What an earlier effect is about to report may be part of the input.
-    const input: string | undefined = isEarlierOpen
-      ? await hashFrom(inputs, { ...object, status: { ...observed, ...status } } as KindObject<AnyKind>, effect)
+    const known = pending.length === 0 ? { ...self.status, ...status } : { ...earlier, ...observed, ...status };
+    const input: string | undefined = isInputOpen
+      ? await hashFrom(inputs, { ...object, status: known } as KindObject<AnyKind>, effect)
       : await inputs.lastHash(self, memory, effect);
     const current: EffectRecord | undefined = record !== undefined && record.input === input ? record : undefined;
     const isRunning = run?.state === 'running' && run.effect === effect.name;
-    if (current !== undefined) status = { ...status, ...current.status, ...(isRunning && run.progress?.status) };
+    const reported = current === undefined ? {} : { ...current.status, ...(isRunning && run.progress?.status) };
     if (current !== undefined && hasSucceeded(current)) succeeded.push(effect);
-    else pending.push({ name: effect.name, fields: fieldsOf(effect, record) });
-    isEarlierOpen ||= current?.state !== 'succeeded';
+    else pending.push(pendingEffect(kind, memory, effect, reported));
+    status = { ...status, ...reported };
+    isInputOpen ||= current?.state !== 'succeeded';
   }
-  const isSelected = (name: string): boolean => selected.some((effect) => effect.name === name);
-  const others = kind.effects.filter(({ name, phase }) => phase === 'apply' && !isSelected(name));
-  if (pending.length === 0) status = { ...recordedStatus(memory, others), ...status };
+  // What a pending effect may report anew is not known.
+  const isOpen = (field: string): boolean =>
+    pending.some(({ fields }) => fields === undefined || fields.includes(field));
+  const kept = Object.fromEntries(Object.entries(earlier).filter(([field]) => !isOpen(field)));
   const conditions = ownConditions(succeeded, records);
-  return { status, conditions, pending, hasSucceeded: Object.values(records).some(hasSucceeded) };
+  return { status: { ...kept, ...status }, conditions, pending };
 }
 
-/** The fields of the status that an effect reports, as far as that is known. */
-function fieldsOf({ condition }: AnyEffect, record: EffectRecord | undefined): readonly string[] | undefined {
-  const fields = reportedFieldNames(record);
-  return fields === undefined || condition === undefined ? fields : [...fields, 'conditions'];
+/** @param reported - what the effect's runs have reported for its present input */
+function pendingEffect(
+  kind: AnyKind,
+  { state: { records } }: CachedEffectState,
+  { name, reports, condition }: AnyEffect,
+  reported: StatusFields,
+): PendingEffect {
+  const record = records[name];
+  const hasEver = record !== undefined && hasEverSucceeded(record);
+  // The state was not lost, and has no run of this effect: nothing that exists follows from its report.
+  const isNew = record === undefined && storesState(kind) && Object.values(records).some(hasEverSucceeded);
+  if (isNew) return { name, fields: [], condition: undefined, hasSucceeded: hasEver };
+  const fields = reports?.filter((field) => !Object.hasOwn(reported, field));
+  return { name, fields, condition, hasSucceeded: hasEver };
 }
 
 /** The hash of an effect's input with the reports so far; undefined if it cannot be built from them. */

@@ -9,7 +9,7 @@ import type { Clock } from '../process/clock';
 import { truncate } from '../process/truncate';
 import type { ObjectEvent } from '../reconcile/context';
 import type { EffectInputReader } from './effect-input-reader';
-import { nextRecord, type EffectRecord, type EffectState } from './effect-state';
+import { nextRecord, supersededRecord, type EffectRecord, type EffectState } from './effect-state';
 import { missingRule, withStop } from './forbidden';
 import {
   PlanError,
@@ -145,7 +145,7 @@ export class EffectRunQueue {
 }
 
 /** Options of `runEffect`. */
-interface RunEffectOptions {
+export interface RunEffectOptions {
   readonly object: KubeObject;
   readonly run: EffectRun;
   readonly attempt: number;
@@ -167,6 +167,8 @@ interface RunEffectOptions {
   readonly save: (state: EffectState) => Promise<void>;
   /** @throws PlanError when such a state could not be saved */
   readonly assertFits: (state: EffectState) => Promise<void>;
+  /** The effect's `reports`. @default any field */
+  readonly reports?: readonly string[] | undefined;
   /** Effects that this one replaces: they must run again if they concern the object once more. */
   readonly superseded: readonly string[];
   /** Called with status fields to keep. */
@@ -185,6 +187,7 @@ export async function runEffect(given: RunEffectOptions): Promise<void> {
   const options: RunEffectOptions = {
     ...given,
     report: (progress) => {
+      assertDeclared(given, progress.status);
       reported = { ...reported, ...progress.status };
       given.report(progress);
     },
@@ -231,6 +234,14 @@ export async function runEffect(given: RunEffectOptions): Promise<void> {
   }
 }
 
+/** @throws PlanError when a run reports what its effect does not declare: children would not wait for it */
+function assertDeclared({ run, reports }: RunEffectOptions, status: StatusFields = {}): void {
+  const field = reports && Object.keys(status).find((name) => !reports.includes(name));
+  if (field === undefined) return;
+  const message = `the plan ${run.plan} reported status.${field}, which is not among the \`reports\` of the effect ${run.name}; add it there`;
+  throw new PlanError('ErrPlan', message, { isTerminal: true });
+}
+
 async function runPlan(options: RunEffectOptions): Promise<PlanResult> {
   const { run, plans, object, attempt, reads, stop, report, record } = options;
   const runner = plans[run.plan];
@@ -262,7 +273,12 @@ async function runPlan(options: RunEffectOptions): Promise<PlanResult> {
   };
   try {
     planRun.assertMayContinue();
-    return await runner(planRun);
+    const result = await runner(planRun);
+    assertDeclared(options, result.status);
+    return result;
+  } catch (error) {
+    if (error instanceof PlanError) assertDeclared(options, error.details.status);
+    throw error;
   } finally {
     cancel();
   }
@@ -313,8 +329,10 @@ function saveRecord(
   const attempts = how.state === 'interrupted' ? attempt - 1 : attempt;
   const { records, values } = state();
   const record = nextRecord(records[run.name], { ...begun, attempts, atMs: clock.wallMs(), ...how });
-  const others = Object.entries(records).filter(([name]) => !superseded.includes(name));
-  return save({ records: { ...Object.fromEntries(others), [run.name]: record }, values });
+  const others: Record<string, EffectRecord> = {};
+  for (const [name, other] of Object.entries(records))
+    others[name] = superseded.includes(name) ? supersededRecord(other) : other;
+  return save({ records: { ...others, [run.name]: record }, values });
 }
 
 /** Why a run failed. Where a permission is missing, the message says which, and where it is granted. */

@@ -22,7 +22,7 @@ export interface CachedEffectState {
    * The result between runs, and its generation. A repeated probe does not change it before the probe has
    * ended.
    */
-  lastIdleResult?: EffectsResult & { readonly generation: number | undefined };
+  lastIdleResult?: EffectsResult & { readonly generation: number | undefined; readonly version: string };
 }
 
 /** The effect states of all objects: each is loaded once, and stored when it changes. */

@@ -14,7 +14,7 @@ export interface EffectState {
 
 /** The record of an effect, kept between runs and across restarts. Contains no secret. */
 export interface EffectRecord {
-  /** Hash of the input of the last run. */
+  /** Hash of the input of the last run; empty when another effect has taken its place since. */
   readonly input: string;
   /**
    * What the attempts are counted for: another input, generation, retry annotation or read Secret starts the
@@ -39,13 +39,18 @@ export interface EffectRecord {
   readonly status?: StatusFields;
   /** An earlier run for this input has succeeded. */
   readonly succeededBefore?: true;
-  /** The status fields that runs have reported for any input, up to the last one that succeeded. @default none has */
-  readonly fields?: readonly string[];
+  /** A run for another input has succeeded. */
+  readonly succeededForOther?: true;
 }
 
 /** Whether a run has succeeded for the input of the last run. */
 export function hasSucceeded({ state, succeededBefore }: EffectRecord): boolean {
   return state === 'succeeded' || succeededBefore === true;
+}
+
+/** Whether a run has ever succeeded. */
+export function hasEverSucceeded(record: EffectRecord): boolean {
+  return hasSucceeded(record) || record.succeededForOther === true;
 }
 
 /** The record of a run that begins or ends. @param before - the effect's record so far */
@@ -56,20 +61,22 @@ export function nextRecord(
   const same = before?.input === now.input ? before : undefined;
   const status = { ...same?.status, ...now.status };
   const isSuccess = now.state === 'succeeded';
-  const earlier = reportedFieldNames(before);
-  const fields = isSuccess ? [...new Set([...(earlier ?? []), ...Object.keys(status)])].sort() : earlier;
   return {
     ...now,
     ...(!isSuccess && same !== undefined && hasSucceeded(same) && { succeededBefore: true }),
+    ...(!isSuccess && hasSucceededForOther(before, now.input) && { succeededForOther: true }),
     ...(Object.keys(status).length > 0 && { status }),
-    ...(fields !== undefined && { fields }),
   };
 }
 
-/** The status fields that an effect reports; undefined when no run has ever succeeded, so that it is not known. */
-export function reportedFieldNames(record: EffectRecord | undefined): readonly string[] | undefined {
-  if (record === undefined) return undefined;
-  return record.fields ?? (hasSucceeded(record) ? Object.keys(record.status ?? {}) : undefined);
+function hasSucceededForOther(before: EffectRecord | undefined, input: string): boolean {
+  if (before === undefined) return false;
+  return before.input === input ? before.succeededForOther === true : hasEverSucceeded(before);
+}
+
+/** The record of an effect whose place another one takes: it runs again if it concerns the object once more. */
+export function supersededRecord(record: EffectRecord): EffectRecord {
+  return { ...record, input: '' };
 }
 
 export const EMPTY_STATE: EffectState = { records: {}, values: {} };

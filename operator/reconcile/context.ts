@@ -179,15 +179,17 @@ export interface EffectReports {
   readonly conditions: readonly OwnCondition[];
   /** The effects of which no run has succeeded for their present input. */
   readonly pending: readonly PendingEffect[];
-  /** Whether any effect has ever succeeded for the object. */
-  readonly hasSucceeded: boolean;
 }
 
 /** An effect that has not succeeded for an object as it is. */
 export interface PendingEffect {
   readonly name: string;
-  /** The status fields that it reports; undefined when it has never succeeded, so that they are not known. */
+  /** The status fields that it has still to report; undefined when it may report any. */
   readonly fields: readonly string[] | undefined;
+  /** The condition that it has still to report, if any. */
+  readonly condition: string | undefined;
+  /** Whether a run has ever succeeded. */
+  readonly hasSucceeded: boolean;
 }
 
 /**

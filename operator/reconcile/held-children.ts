@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommonStatus } from '../../constructs/kind/kind';
 import type { RenderedChild } from '../../constructs/kind/render';
+import { unknownCondition } from '../../constructs/kind/status-access';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { typeKey } from '../../constructs/kube/resource-type';
 import { claimOf } from '../apply/ownership';
@@ -51,7 +52,9 @@ export async function renderFromReports(
   if (!reports) return { rendered: { ...first, self } };
   const { pending } = reports;
   const canUseStatus = pending.length === 0 || found.isFromStatus === true;
-  const conditions = canUseStatus ? currentConditions(object, found.conditions) : reports.conditions;
+  const conditions = canUseStatus
+    ? currentConditions(object, found.conditions)
+    : [...reports.conditions, ...pending.flatMap(({ condition }) => (condition ? [unknownCondition(condition)] : []))];
   const status: Status = {
     ...(canUseStatus && self.status),
     ...{ ...observed, ...reports.status },
@@ -59,9 +62,15 @@ export async function renderFromReports(
   };
   const second = context.renderer.renderReported(first, Object.keys(status).length === 0 ? undefined : status);
   const rendered = { ...first, ...second, self };
-  const isMissing = (path: string): boolean => isUnreported(path, pending, canUseStatus ? self.status : {}, status);
-  if (![...second.statusReads].some(isMissing)) return { rendered };
-  return { rendered, held: holdChildren(context, object, { rendered, reports, found, status, isMissing }) };
+  const waitsFor: HoldOptions['waitsFor'] = (path) =>
+    isReported(path, found, self.status) ? undefined : reporterOf(path, pending, status);
+  if ([...second.statusReads].every((path) => waitsFor(path) === undefined)) return { rendered };
+  return { rendered, held: holdChildren(context, object, { rendered, reports, found, status, waitsFor }) };
+}
+
+/** Whether the status that an object has counts as the report of what was read. */
+function isReported(path: string, { isFromStatus }: EffectsResult, own: Status): boolean {
+  return isFromStatus === true && Object.hasOwn(own, path.slice('status.'.length));
 }
 
 /** The conditions in an object's status, with those of its effects as they are now. */
@@ -76,18 +85,19 @@ function isSameCondition(a: OwnCondition, b: OwnCondition): boolean {
 }
 
 /**
- * Whether what was read of the status is still to be reported.
+ * The pending effect that has still to report what was read of the status, if any.
  *
  * @param path - see `StatusReadListener`
- * @param own - what may be used of the object's own status
  */
-function isUnreported(path: string, pending: readonly PendingEffect[], own: Status, status: Status): boolean {
-  if (pending.length === 0) return false;
-  if (path === 'status') return Object.keys(status).length === 0;
+function reporterOf(path: string, pending: readonly PendingEffect[], status: Status): PendingEffect | undefined {
   const field = path.slice('status.'.length);
-  // Which of the conditions are read cannot be seen: all of them have to be known.
-  const isKnown = field === 'conditions' ? Object.hasOwn(own, field) : Object.hasOwn(status, field);
-  return !isKnown && pending.some(({ fields }) => fields === undefined || field === '*' || fields.includes(field));
+  if (field === 'conditions') return undefined;
+  if (field.startsWith('conditions['))
+    return pending.find(({ condition }) => field === `conditions[${condition ?? ''}]`);
+  if (path === 'status') return Object.keys(status).length === 0 ? pending[0] : undefined;
+  if (field === '*') return pending.find(({ fields }) => fields === undefined || fields.length > 0);
+  const isKnown = Object.hasOwn(status, field);
+  return pending.find(({ fields }) => (fields === undefined ? !isKnown : fields.includes(field)));
 }
 
 /** What {@link holdChildren} is given. */
@@ -97,24 +107,27 @@ interface HoldOptions {
   readonly found: EffectsResult;
   /** What they were rendered from. */
   readonly status: Status;
-  readonly isMissing: (path: string) => boolean;
+  /** The effect that has still to report what was read. */
+  readonly waitsFor: (path: string) => PendingEffect | undefined;
 }
 
 function holdChildren(
   context: ReconcileContext,
   object: KubeObject,
-  { rendered, reports, found, status, isMissing }: HoldOptions,
+  { rendered, reports, found, status, waitsFor }: HoldOptions,
 ): HeldChildren {
-  const { children, read = 'status' } = context.renderer.renderBeforeStatus(rendered, status, isMissing);
+  const isUnknown = (path: string): boolean => waitsFor(path) !== undefined;
+  const { children, read = 'status' } = context.renderer.renderBeforeStatus(rendered, status, isUnknown);
   const independent = independentChildren(context, object, rendered, children);
   const names = new Set([...independent].map(keyOf));
   const held = existingChildren(context, object).filter((live) => !names.has(keyOfLive(live)));
   const writes = unheldChildren(context, object, { rendered, reports, independent, held });
   const isReady = found.isFromStatus === true && isObserved(object);
   if (isReady || held.length === 0) return { ...writes, readiness: found.readiness };
-  const fields = [...rendered.statusReads, read].filter((path) => path !== 'status' && path !== 'status.*');
-  const from = [...new Set(fields)].filter(isMissing).join(' and ') || 'the status';
-  return { ...writes, readiness: heldReadiness(found.readiness, reports.pending[0]?.name ?? '', from) };
+  const paths = [...new Set([read, ...rendered.statusReads])].filter(isUnknown);
+  const fields = paths.filter((path) => path !== 'status' && path !== 'status.*');
+  const { name = '' } = waitsFor(fields[0] ?? paths[0] ?? 'status') ?? {};
+  return { ...writes, readiness: heldReadiness(found.readiness, name, fields.join(' and ') || 'the status') };
 }
 
 /** Whether the status of an object was not lost. */
@@ -147,20 +160,22 @@ function unheldChildren(
   const { children } = rendered;
   const live = ({ type, manifest }: RenderedChild): KubeObject | undefined =>
     context.children(type).get(refOf(manifest))?.object;
-  // Without a report a new object has the children that are rendered now, and no others.
+  // A new object has no report, and no other children than those that are rendered without.
   const names = new Set(children.map(keyOf));
-  const isNew =
-    held.length === 0 || (!reports.hasSucceeded && held.every((existing) => names.has(keyOfLive(existing))));
+  const hasReport = reports.pending.some(({ hasSucceeded }) => hasSucceeded);
+  const isNew = !hasReport && held.every((existing) => names.has(keyOfLive(existing)));
   const canCreate = isNew && !hasCompletedOthers(object, [...independent]);
   const onlyCreated = new Set(
     children.filter((child) => canCreate && !independent.has(child) && live(child) === undefined),
   );
   // What another owner has is reported, and not changed.
-  const isTaken = (child: RenderedChild): boolean => {
+  const hasOtherOwner = (child: RenderedChild): boolean => {
     const other = live(child);
     return other !== undefined && claimOf(other, object) !== 'ours';
   };
-  const applicable = children.filter((child) => independent.has(child) || onlyCreated.has(child) || isTaken(child));
+  const applicable = children.filter(
+    (child) => independent.has(child) || onlyCreated.has(child) || hasOtherOwner(child),
+  );
   return { applicable, onlyCreated };
 }
 
@@ -183,7 +198,7 @@ function independentChildren(
     object,
     seeds.map(({ writer }) => writer),
   );
-  const isWritten = ({ type, seeds: active }: RenderedChild): boolean =>
+  const isScaled = ({ type, seeds: active }: RenderedChild): boolean =>
     seeds.some(
       ({ of, writer }) =>
         typeKey(of) === typeKey(type) &&
@@ -191,7 +206,7 @@ function independentChildren(
         writers.some((live) => typeKey(live.type) === typeKey(writer)),
     );
   return new Set(
-    children.filter((child) => isDeepStrictEqual(contents.get(keyOf(child)), contentOf(child)) && !isWritten(child)),
+    children.filter((child) => isDeepStrictEqual(contents.get(keyOf(child)), contentOf(child)) && !isScaled(child)),
   );
 }
 

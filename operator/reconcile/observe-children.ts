@@ -1,5 +1,6 @@
 import { policyOf } from '../../constructs/kind/child-policy';
 import { renderSharedOnce, type RenderedChild } from '../../constructs/kind/render';
+import { RenderError } from '../../constructs/kube/errors';
 import { callKindFunction } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
 import { claimOf } from '../apply/ownership';
@@ -62,15 +63,36 @@ export function observeChildren(
   };
 }
 
-/** An object that was rendered without a status, with what `observe` says of the children that exist. */
+/**
+ * What `observe` says of the children that exist, before anything is rendered from it. If it throws, it says nothing: it is
+ * called again when the children are written, and that is reported.
+ */
 export function observeExisting(context: ReconcileContext, owner: KubeObject, rendered: Rendered): KnownStatus {
-  const { kind } = context;
-  if (kind.observe === undefined) return { first: rendered, observed: {} };
-  const own = existingChildren(context, owner).map(({ live }) => live);
-  const said = observe(context, rendered, [...own, ...sharedObjects(context, rendered)]);
-  const observed = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+  const observed = tryObserve(context, owner, rendered);
   const self = { ...rendered.self, status: { ...rendered.self.status, ...observed } };
   return { first: { ...rendered, self }, observed };
+}
+
+function tryObserve(
+  context: ReconcileContext,
+  owner: KubeObject,
+  rendered: Rendered,
+): Readonly<Record<string, unknown>> {
+  if (context.kind.observe === undefined) return {};
+  // In the order of the rendering, as they are observed at the end.
+  const place = new Map(rendered.children.map((child, i) => [childKey(child.type, child.manifest), i]));
+  const placeOf = ({ type, live }: LiveChild): number => place.get(childKey(type, live)) ?? place.size;
+  const own = [...existingChildren(context, owner)].sort(
+    (a, b) => placeOf(a) - placeOf(b) || (a.live.metadata.name < b.live.metadata.name ? -1 : 1),
+  );
+  try {
+    const live = [...own.map((child) => child.live), ...sharedObjects(context, rendered)];
+    const said = Object.entries(observe(context, rendered, live));
+    return Object.fromEntries(said.filter(([, value]) => value !== undefined));
+  } catch (error) {
+    if (error instanceof RenderError && rendered.calls.stopped === undefined) return {};
+    throw error;
+  }
 }
 
 function observe(

@@ -4,10 +4,10 @@ import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
 import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import { callKindFunction, KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { isPaused } from '../apply/ownership';
+import { claimOf, isPaused } from '../apply/ownership';
 import { childKey, type ObjectRef } from '../client/api-client';
 import type { OwnCondition, Readiness } from '../status/conditions';
-import { applyChildren, type ApplyResult } from './apply-children';
+import { applyChildren, missingAccounts, splitAccounts, type ApplyResult } from './apply-children';
 import type { EffectsResult, ReconcileContext, ReconcileResult } from './context';
 import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
@@ -139,15 +139,17 @@ async function applyAndPrune(
 async function applyUnheld(
   context: ReconcileContext,
   object: KubeObject,
-  { calls: { input } }: Rendered,
+  { children, calls: { input } }: Rendered,
   held: HeldChildren,
   missing: readonly string[],
 ): Promise<ChildWrites> {
   const { uid = '' } = object.metadata;
   context.driftBackoff.setDesiredChildren(uid, () => heldAndWritten(context, object, held));
   const wanted = held.applicable.filter((child) => !isKeptGone(context, object, child));
+  const accounts = splitAccounts(children).accounts.filter((account) => !wanted.includes(account));
+  const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, object) === 'ours')];
   const { onlyCreated } = held;
-  const applied = await applyChildren(context, object, wanted, { missing, input, onlyCreated });
+  const applied = await applyChildren(context, object, wanted, { missing: lacking, input, onlyCreated });
   return { applied, open: combineProblems([]) };
 }
 

@@ -20,14 +20,11 @@ export interface Rendered {
   readonly self: KindObject<AnyKind>;
   readonly children: readonly RenderedChild[];
   readonly shared: readonly SharedKey[];
-  /** What `children` has read of the status. The children of an object that was rendered first are without one. */
-  readonly statusReads: StatusReads;
+  /** What `children` has read of the status, see `StatusReadListener`. The children of an object that was rendered first are without one. */
+  readonly statusReads: ReadonlySet<string>;
   /** The calls of the kind's functions for the object. */
   readonly calls: FunctionCalls;
 }
-
-/** What was read, see {@link StatusReadListener}. */
-export type StatusReads = ReadonlySet<string>;
 
 type Status = Readonly<Record<string, unknown>>;
 

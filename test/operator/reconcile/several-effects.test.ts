@@ -200,7 +200,7 @@ describe('an effect whose input is a label', () => {
 test('an effect that reports nothing may need a child that reads a field which nothing reports', async () => {
   const children: Props['children'] = (scope, { spec: { source }, status }) =>
     configMap(scope, 'web', { source, image: status?.image ?? '', note: status?.note ?? '' });
-  world = await Site.of(kindOf({ children, effects: [resolve, { ...resolve, name: 'verify' }] }));
+  world = await Site.of(kindOf({ children, effects: [resolve, { ...resolve, name: 'verify', reports: [] }] }));
   await world.reconcile();
   await world.finish({ image: 'a:1' });
   await world.finish();
