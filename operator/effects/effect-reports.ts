@@ -6,7 +6,7 @@ import { KindFunctionError } from '../../constructs/kube/function-error';
 import type { AnyEffect, EffectInputs } from './effect-inputs';
 import { ownConditions } from './effect-readiness';
 import type { RunView } from './effect-runs';
-import { hasEverSucceeded, hasSucceeded, type EffectRecord } from './effect-state';
+import { hasEverSucceeded, hasSucceeded, type EffectRecord, type EffectState } from './effect-state';
 import type { CachedEffectState } from './effect-state-cache';
 import { PlanError, type StatusFields } from './plan-runner';
 
@@ -73,11 +73,23 @@ function pendingEffect(
 ): PendingEffect {
   const record = records[name];
   const hasEver = record !== undefined && hasEverSucceeded(record);
-  // The state was not lost, and has no run of this effect: nothing that exists follows from its report.
-  const isNew = record === undefined && storesState(kind) && Object.values(records).some(hasEverSucceeded);
-  if (isNew) return { name, fields: [], condition: undefined, hasSucceeded: hasEver };
-  const fields = reports?.filter((field) => !Object.hasOwn(reported, field));
-  return { name, fields, condition, hasSucceeded: hasEver };
+  const isNew = record === undefined && isComplete(kind, records);
+  const fields = reports?.filter((field) => !Object.hasOwn(reported, field)) ?? (isNew ? [] : undefined);
+  return { name, fields, condition: isNew ? undefined : condition, hasSucceeded: hasEver };
+}
+
+/**
+ * Whether the records of an object were neither lost nor written under other names: an effect without one has never
+ * begun, and nothing that exists follows from its report.
+ */
+function isComplete(kind: AnyKind, records: EffectState['records']): boolean {
+  const isDeclared = (name: string): boolean => kind.effects.some((effect) => effect.name === name);
+  const entries = Object.entries(records);
+  return (
+    storesState(kind) &&
+    entries.every(([name]) => isDeclared(name)) &&
+    entries.some(([, record]) => hasEverSucceeded(record))
+  );
 }
 
 /** The hash of an effect's input with the reports so far; undefined if it cannot be built from them. */

@@ -132,3 +132,26 @@ test('a label that changes during the first run after a restart is waited for', 
   await world.calm();
   expect(world.child('web')).toMatchObject({ data: { source: 'a', image: 'a:1' } });
 });
+
+test('a new version of the kind in which an effect has another name waits for it', async () => {
+  let name = 'verify';
+  const verify = { ...resolve };
+  Object.defineProperty(verify, 'name', { enumerable: true, get: () => name });
+  const children: Props['children'] = (scope, { status }) => {
+    if (status?.verified !== undefined) configMap(scope, 'web', { verified: status.verified });
+  };
+  world = await Site.of(kindOf({ children, effects: [{ ...resolve, reports: ['image'] }, verify] }));
+  await world.reconcile();
+  await world.finish();
+  await world.finish({ verified: 'yes' });
+  const uid = world.uid('web');
+  expect(uid).toBeDefined();
+  name = 'check';
+  world.restart();
+  world.harness.respec('a', { source: 'b' });
+  await world.calm();
+  expect(world.uid('web')).toBe(uid);
+  await world.finish();
+  await world.finish({ verified: 'yes' });
+  expect(world.uid('web')).toBe(uid);
+});
