@@ -107,7 +107,7 @@ export function renderDefaulted<K extends AnyKind>(
   const readable = withStatusForChildren(kind, self, onStatusRead);
   const addChildren = (scope: Construct): void => kind.children(scope, readable);
   const manifests = synthesize(self, { name: `${kind.kind}.children`, owns: kind.owns, addChildren }, options);
-  return manifests.map(({ type, manifest }) => ({ type, manifest, seeds: activeSeeds(kind, self, type, manifests) }));
+  return withSeeds(kind, self, manifests);
 }
 
 /** What `children` adds before it reads something of the status that is not known. */
@@ -155,9 +155,7 @@ export function renderBeforeStatus(
   const isAdded = (construct: IConstruct): boolean => added?.has(construct) ?? true;
   const given = { name: `${kind.kind}.children`, owns: kind.owns, addChildren, isAdded };
   try {
-    const manifests = synthesize(self, given, {});
-    const children = manifests.map((child) => ({ ...child, seeds: activeSeeds(kind, self, child.type, manifests) }));
-    return { children, read };
+    return { children: withSeeds(kind, self, synthesize(self, given, {})), read };
   } catch (error) {
     // Something that was added is not complete, such as a Deployment that gets its containers later.
     if (error instanceof RenderError && added !== undefined) return { children: [], read };
@@ -367,6 +365,10 @@ function checkIdentity(
   const id = `${typeKey(type)}/${name}`;
   if (seen.has(id)) throw new RenderError(subject, `it renders ${type.kind} "${name}" twice`);
   seen.add(id);
+}
+
+function withSeeds(kind: AnyKind, self: KubeObject, children: readonly SynthesizedChild[]): readonly RenderedChild[] {
+  return children.map((child) => ({ ...child, seeds: activeSeeds(kind, self, child.type, children) }));
 }
 
 function activeSeeds(

@@ -37,8 +37,8 @@ const UNKNOWN = Symbol('unknown');
 
 /** A condition in a status for `children` of which no more is known than that the kind has it. */
 export function unknownCondition(type: string): Condition {
-  const condition = { type, status: 'Unknown', reason: 'Pending', message: '', lastTransitionTime: '' } as const;
-  return Object.assign({ ...condition }, { [UNKNOWN]: true });
+  const condition: Condition = { type, status: 'Unknown', reason: 'Pending', message: '', lastTransitionTime: '' };
+  return Object.assign(condition, { [UNKNOWN]: true });
 }
 
 function withRefusedStatus<O extends KubeObject>(self: O, message: string): O {

@@ -50,13 +50,13 @@ export class EffectInputs {
   async build(self: KindObject<AnyKind>, memory: CachedEffectState, effect: AnyEffect): Promise<BuiltRun> {
     const hashes = hashesOf(self, memory);
     hashes.delete(effect.name);
-    const built = await this.buildAnew(self, effect);
+    const built = await this.buildUncached(self, effect);
     hashes.set(effect.name, built.input);
     return built;
   }
 
   /** {@link build}, without remembering anything. */
-  async buildAnew(self: KindObject<AnyKind>, effect: AnyEffect): Promise<BuiltRun> {
+  async buildUncached(self: KindObject<AnyKind>, effect: AnyEffect): Promise<BuiltRun> {
     // A removal must not depend on objects that may be deleted by now: the state has what it needs.
     const optional = effect.phase === 'remove';
     const files = this.call(self, `${effect.name}.files`, () => effect.files?.(self) ?? []);

@@ -56,7 +56,7 @@ export async function presentReports(
     status = { ...status, ...reported };
     isInputOpen ||= current?.state !== 'succeeded';
   }
-  // What a pending effect may report anew is not known.
+  // What a pending effect may report again is not known.
   const isOpen = (field: string): boolean =>
     pending.some(({ fields }) => fields === undefined || fields.includes(field));
   const kept = Object.fromEntries(Object.entries(earlier).filter(([field]) => !isOpen(field)));
@@ -99,7 +99,7 @@ async function hashFrom(
   effect: AnyEffect,
 ): Promise<string | undefined> {
   try {
-    return (await inputs.buildAnew(self, effect)).input;
+    return (await inputs.buildUncached(self, effect)).input;
   } catch (thrown) {
     const isStopped = thrown instanceof KindFunctionError && thrown.cause instanceof TimeLimitError;
     if (!isStopped && (thrown instanceof KindFunctionError || thrown instanceof PlanError)) return undefined;

@@ -31,6 +31,8 @@ interface ApplyOptions {
   readonly missing: readonly string[];
   /** A digest of what the children are rendered from. */
   readonly input: string;
+  /** The children that are applied. The others are only looked at for the ServiceAccounts that are missing. @default all */
+  readonly written?: ReadonlySet<RenderedChild>;
   /** Children that are left as they are if they exist. @default none */
   readonly onlyCreated?: ReadonlySet<RenderedChild>;
 }
@@ -47,7 +49,7 @@ export async function applyChildren(
   context: ReconcileContext,
   owner: KubeObject,
   children: readonly RenderedChild[],
-  { missing, input, onlyCreated = new Set() }: ApplyOptions,
+  { missing, input, written = new Set(children), onlyCreated = new Set() }: ApplyOptions,
 ): Promise<ApplyResult> {
   const writers = new Set(context.kind.seeds.map((seed) => typeKey(seed.writer)));
   const isWriter = (child: RenderedChild): boolean => writers.has(typeKey(child.type));
@@ -61,9 +63,10 @@ export async function applyChildren(
     wrote ||= wroteChild;
   };
   const { accounts, others } = splitAccounts(children);
-  for (const account of accounts) await apply(account);
+  for (const account of accounts) if (written.has(account)) await apply(account);
   const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, owner) === 'ours')];
-  const ordered = writers.size === 0 ? others : [...others.filter((c) => !isWriter(c)), ...others.filter(isWriter)];
+  const applied = others.filter((child) => written.has(child));
+  const ordered = writers.size === 0 ? applied : [...applied.filter((c) => !isWriter(c)), ...applied.filter(isWriter)];
   for (const child of ordered) {
     if (isWriter(child) && problems.length > 0) break;
     const held = serviceAccountProblem(child, lacking);

@@ -135,16 +135,19 @@ function isObserved({ status }: KubeObject): boolean {
   return ((status ?? {}) as CommonStatus).observedGeneration !== undefined;
 }
 
-const HELD =
-  / Until the effect "[^"]*" has succeeded for this spec, the children that follow from [^:]* are held: neither changed nor deleted\.$/;
+function heldText(effect: string, from: string): string {
+  return ` Until the effect "${effect}" has succeeded for this spec, the children that follow from ${from} are held: neither changed nor deleted.`;
+}
+
+/** What {@link heldText} has added to a message. */
+const HELD = new RegExp(`${heldText('[^"]*', '[^:]*')}$`);
 
 /** @param found - why the effects are not done; undefined where the status says that they are */
 function heldReadiness(found: Readiness | undefined, effect: string, from: string): Readiness {
   const { message, ...rest } = found ?? ({ state: 'progressing', reason: 'Held', message: '' } as const);
   // After a restart the message may be that of the process before.
   const cause = message.replace(HELD, '');
-  const why = `Until the effect "${effect}" has succeeded for this spec, the children that follow from ${from} are held: neither changed nor deleted.`;
-  return { ...rest, message: `${cause} ${why}`.trimStart() };
+  return { ...rest, message: `${cause}${heldText(effect, from)}`.trimStart() };
 }
 
 /** Which children are written while others are held. */

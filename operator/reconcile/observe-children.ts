@@ -12,6 +12,7 @@ import type { ReconcileContext } from './context';
 import { mostSevere } from './problems';
 import { controlledChildren, type LiveChild } from './prune';
 import { observedChildren, type Rendered } from './render-object';
+import { definedFields } from './write-status';
 
 /** What was observed of an object's children. */
 export interface ChildrenObservation {
@@ -87,8 +88,7 @@ function tryObserve(
   );
   try {
     const live = [...own.map((child) => child.live), ...sharedObjects(context, rendered)];
-    const said = Object.entries(observe(context, rendered, live));
-    return Object.fromEntries(said.filter(([, value]) => value !== undefined));
+    return definedFields(observe(context, rendered, live));
   } catch (error) {
     if (error instanceof RenderError && rendered.calls.stopped === undefined) return {};
     throw error;

@@ -40,13 +40,18 @@ export interface ChildProblems {
 
 /** Combines the problems of several children. */
 export function combineProblems(problems: readonly ChildProblem[]): ChildProblems {
-  const times = problems.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return {
     readiness: mostSevere(problems.map(({ readiness }) => readiness)),
     retry: problems.some(({ retry }) => retry),
-    requeueAfterMs: times.length === 0 ? undefined : Math.min(...times),
+    requeueAfterMs: earliest(...problems.map(({ requeueAfterMs }) => requeueAfterMs)),
     awaited: problems.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited])),
   };
+}
+
+/** The earliest of several times in milliseconds, if any. */
+export function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 const SEVERITY: Readonly<Record<Readiness['state'], number>> = {

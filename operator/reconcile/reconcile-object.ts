@@ -4,10 +4,10 @@ import { PAUSED_ANNOTATION } from '../../constructs/kube/envelope';
 import { InvalidObjectError, RenderError } from '../../constructs/kube/errors';
 import { callKindFunction, KindFunctionError, statusMessage } from '../../constructs/kube/function-error';
 import type { KubeObject } from '../../constructs/kube/kube-object';
-import { claimOf, isPaused } from '../apply/ownership';
+import { isPaused } from '../apply/ownership';
 import { childKey, type ObjectRef } from '../client/api-client';
 import type { OwnCondition, Readiness } from '../status/conditions';
-import { applyChildren, missingAccounts, splitAccounts, type ApplyResult } from './apply-children';
+import { applyChildren, type ApplyResult } from './apply-children';
 import type { EffectsResult, ReconcileContext, ReconcileResult } from './context';
 import { isKeptGone, recordCompletions } from './completed-children';
 import { ensureFinalizer, finalize } from './finalize';
@@ -17,6 +17,7 @@ import {
   ReconcileError,
   classify,
   combineProblems,
+  earliest,
   withStatusBackoff,
   mostSevere,
   type BackedOff,
@@ -99,15 +100,12 @@ async function applyRendered(context: ReconcileContext, found: KubeObject, first
   const status = { observed: { ...known, ...observed }, ...(effects && { conditions: effects.conditions }) };
   const times = [applied, applied.contests, open, effects].map((one) => one?.requeueAfterMs);
   const next = await reportStatus(context, object, {
-    ...{ readiness, ...status, retry: applied.retry, requeueAfterMs: earliest(...times, seenAfterMs) },
+    readiness,
+    ...status,
+    retry: applied.retry,
+    requeueAfterMs: earliest(...times, seenAfterMs),
   });
   return { ...next, awaited: applied.awaited };
-}
-
-/** The earliest of several times in milliseconds, if any. */
-function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((ms) => ms !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 /** What came of writing an object's children. */
@@ -145,11 +143,9 @@ async function applyUnheld(
 ): Promise<ChildWrites> {
   const { uid = '' } = object.metadata;
   context.driftBackoff.setDesiredChildren(uid, () => heldAndWritten(context, object, held));
-  const wanted = held.applicable.filter((child) => !isKeptGone(context, object, child));
-  const accounts = splitAccounts(children).accounts.filter((account) => !wanted.includes(account));
-  const lacking = [...missing, ...missingAccounts(context, accounts, (live) => claimOf(live, object) === 'ours')];
+  const wanted = new Set(held.applicable.filter((child) => !isKeptGone(context, object, child)));
   const { onlyCreated } = held;
-  const applied = await applyChildren(context, object, wanted, { missing: lacking, input, onlyCreated });
+  const applied = await applyChildren(context, object, children, { missing, input, onlyCreated, written: wanted });
   return { applied, open: combineProblems([]) };
 }
 

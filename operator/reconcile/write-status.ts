@@ -75,7 +75,7 @@ function isOwnCondition(kind: AnyKind, name: string): boolean {
 }
 
 /** The fields as they are sent: undefined values are dropped at any depth. */
-function definedFields(fields: Fields): Fields {
+export function definedFields(fields: Fields): Fields {
   return JSON.parse(JSON.stringify(fields)) as Fields;
 }
 

@@ -70,7 +70,7 @@ describe('what is added before something is read that is not known', () => {
     expect(before((scope) => configMap(scope, 'a'))).toEqual({ names: ['a'], read: undefined });
   });
 
-  it('is what stands before it, with what is read', () => {
+  it('is what is added before it, with what is read', () => {
     const children: Children = (scope, { status: given }) => {
       configMap(scope, 'a');
       if (given === undefined) configMap(scope, 'b');
@@ -79,7 +79,7 @@ describe('what is added before something is read that is not known', () => {
     expect(before(children)).toEqual({ names: ['a'], read: 'status.image' });
   });
 
-  it('is what stands after a field that is known', () => {
+  it('is what is added after a field that is known', () => {
     const children: Children = (scope, { status: given }) => {
       configMap(scope, given?.image ?? 'b');
       configMap(scope, given?.note ?? 'c');

@@ -34,7 +34,7 @@ test.each<[string, () => unknown]>([
   expect(runWithTimeLimit(() => 'the next one', 1_000)).toBe('the next one');
 });
 
-test('is no file in the stack of what a function throws, which could be taken for one of the author', () => {
+test('is not a file in the stack of what a function throws, which could be taken for one of the author', () => {
   const stackOf = (): string => String(new Error('mine').stack);
   expect(runWithTimeLimit(stackOf, 1_000)).toMatch(/^ {4}at kindred:time-limit:1:1$/m);
 });

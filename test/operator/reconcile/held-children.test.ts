@@ -99,7 +99,7 @@ describe('a status that was lost, and its reports too', () => {
     expect(world.uid('web')).toBe(before[1]);
   });
 
-  test('is no obstacle to the deletion of the object', async () => {
+  test('does not prevent the deletion of the object', async () => {
     const { kind, server } = world.harness;
     server.edit(kind.type, ref('a'), (object) => ({
       ...object,

@@ -56,29 +56,8 @@ test('a field that is new in a version of the kind is waited for', async () => {
   expect(world.uid('web')).toBe(uid);
 });
 
-test('what an effect has reported that concerns the object no longer is known while another is pending', async () => {
-  const effects = [
-    { ...resolve, when: ({ spec: { size } }: Self) => size < 5 },
-    { ...resolve, name: 'check', input: ({ spec: { size } }: Self) => ({ size }) },
-  ];
-  world = await Site.of(kindOf({ children: web, effects }));
-  await world.reconcile();
-  await world.finish({ image: 'a:1' });
-  await world.finish();
-  const uid = world.uid('web');
-  expect(uid).toBeDefined();
-  world.harness.respec('a', { size: 9 });
-  await world.calm();
-  expect(world.uid('web')).toBe(uid);
-});
-
 test('what an effect has reported stays while the one that took its place runs again', async () => {
-  const provision = { ...resolve, name: 'provision', when: ({ status }: Self) => status?.note !== 'done' };
-  const check = { ...resolve, name: 'check', everySeconds: 60, when: ({ status }: Self) => status?.note === 'done' };
-  world = await Site.of(kindOf({ effects: [provision, check] }));
-  await world.reconcile();
-  await world.end({ message: 'Done.', status: { image: 'a:1', note: 'done' } });
-  await world.reconcile();
+  world = await Site.provisioned();
   await world.finish();
   const uid = world.uid('web');
   expect(uid).toBeDefined();
@@ -87,27 +66,39 @@ test('what an effect has reported stays while the one that took its place runs a
   expect(world.uid('web')).toBe(uid);
 });
 
-test('what an effect has reported stays in its record when another one takes its place', async () => {
-  const effects = [
-    { ...resolve, when: ({ spec: { size } }: Self) => size < 5 },
-    { ...resolve, name: 'check', input: ({ spec: { size } }: Self) => ({ size }) },
-  ];
-  world = await Site.of(kindOf({ children: web, effects }));
-  await world.reconcile();
-  await world.finish({ image: 'a:1' });
-  await world.finish();
-  world.harness.respec('a', { size: 9 });
-  await world.calm();
-  await world.finish();
-  const uid = world.uid('web');
-  expect(uid).toBeDefined();
-  world.restart();
-  await world.reconcile();
-  expect(world.uid('web')).toBe(uid);
-  world.restart();
-  world.loseStatus();
-  await world.reconcile();
-  expect(world.uid('web')).toBe(uid);
+describe('what an effect has reported that concerns the object no longer', () => {
+  let uid: string | undefined;
+
+  beforeEach(async () => {
+    const effects = [
+      { ...resolve, when: ({ spec: { size } }: Self) => size < 5 },
+      { ...resolve, name: 'check', input: ({ spec: { size } }: Self) => ({ size }) },
+    ];
+    world = await Site.of(kindOf({ children: web, effects }));
+    await world.reconcile();
+    await world.finish({ image: 'a:1' });
+    await world.finish();
+    uid = world.uid('web');
+    expect(uid).toBeDefined();
+    world.harness.respec('a', { size: 9 });
+    await world.calm();
+  });
+
+  it('is known while another is pending', () => {
+    expect(world.uid('web')).toBe(uid);
+  });
+
+  it('stays in its record when another one takes its place', async () => {
+    await world.finish();
+    expect(world.uid('web')).toBe(uid);
+    world.restart();
+    await world.reconcile();
+    expect(world.uid('web')).toBe(uid);
+    world.restart();
+    world.loseStatus();
+    await world.reconcile();
+    expect(world.uid('web')).toBe(uid);
+  });
 });
 
 test('a label that changes during the first run after a restart is waited for', async () => {

@@ -20,12 +20,7 @@ describe('an effect that does not concern an object any more', () => {
   });
 
   it('has reported what it reported, when the next one begins after it', async () => {
-    const provision = { ...resolve, name: 'provision', when: ({ status }: Self) => status?.note !== 'done' };
-    const check = { ...resolve, name: 'check', everySeconds: 60, when: ({ status }: Self) => status?.note === 'done' };
-    world = await Site.of(kindOf({ effects: [provision, check] }));
-    await world.reconcile();
-    await world.end({ message: 'Done.', status: { image: 'a:1', note: 'done' } });
-    await world.reconcile();
+    world = await Site.provisioned();
     await world.end({ message: 'It is there.' });
     await world.reconcile();
     expect(world.harness.conditions('a')).toEqual(['Ready=True Ready']);
@@ -114,7 +109,7 @@ describe('an effect whose input is the report of the one before', () => {
     expect(world.child('web')).toMatchObject(signed);
   });
 
-  it('is no error while its input cannot be built, and the attempts of the one before go on', async () => {
+  it('is not an error while its input cannot be built, and the attempts of the one before go on', async () => {
     const strict = {
       ...sign,
       input: ({ spec: { source }, status }: Self) => {

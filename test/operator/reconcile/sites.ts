@@ -79,6 +79,22 @@ export class Site extends World {
     return site;
   }
 
+  /** A site that was provisioned once, and whose first check is in progress. */
+  static async provisioned(): Promise<Site> {
+    const provision = { ...resolve, name: 'provision', when: ({ status: now }: Self) => now?.note !== 'done' };
+    const check = {
+      ...resolve,
+      name: 'check',
+      everySeconds: 60,
+      when: ({ status: now }: Self) => now?.note === 'done',
+    };
+    const site = await Site.of(kindOf({ effects: [provision, check] }));
+    await site.reconcile();
+    await site.end({ message: 'Done.', status: { image: 'a:1', note: 'done' } });
+    await site.reconcile();
+    return site;
+  }
+
   child(name: string): KubeObject | undefined {
     return this.harness.server.peek(owned.ConfigMap, ref(name));
   }
